@@ -1,0 +1,82 @@
+"""What may be chosen: accelerators, layouts, schemes, recovery, cooling, sourcing, mixing."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from optimizer.instance.fields import Frozen, field
+
+Degree = Annotated[int, Field(ge=1, le=4096)]
+Sourcing = Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr"]
+RecoveryStepName = Literal["none", "qad", "qat-lora"]
+
+
+class Choices(Frozen):
+    """The options that the program searches. An absent list means every option of the catalogue that is offered."""
+
+    accelerators: tuple[str, ...] | None = field(
+        None,
+        "Accelerators that may be used, by catalogue id.",
+        default_source="catalogue rows with availability current",
+        min_length=1,
+    )
+    supply: dict[str, Annotated[int, Field(ge=0)]] = Field(
+        default_factory=dict,
+        description="Most accelerators of a type that can be had, bought and rented together, by catalogue id.",
+        json_schema_extra={"unit": "accelerators", "default_source": "no limit of supply"},
+    )
+    tensor_parallel: tuple[Degree, ...] = field(
+        (1, 2, 4, 8, 16, 32, 64), "Tensor-parallel degrees.", default_source="powers of two that engines run", min_length=1
+    )
+    pipeline_parallel: tuple[Degree, ...] = field(
+        (1, 2, 3, 4, 6, 8), "Pipeline-parallel degrees.", default_source="degrees seen in practice (assumed)", min_length=1
+    )
+    expert_parallel: tuple[Degree, ...] | None = field(
+        None,
+        "Expert-parallel degrees of mixture-of-experts models.",
+        default_source="1, and the whole width of a stage",
+        min_length=1,
+    )
+    attention_data_parallel: tuple[Degree, ...] = field(
+        (1, 2, 4, 8, 16, 32),
+        "Attention-data-parallel degrees (MLA and mixture-of-experts models).",
+        default_source="powers of two that engines run",
+        min_length=1,
+    )
+    max_concurrency: int = field(
+        1024,
+        "Most requests in flight on one replica.",
+        unit="requests",
+        default_source="vLLM's max_num_seqs default on current accelerators",
+        ge=1,
+        le=65_536,
+    )
+    schemes: tuple[str, ...] | None = field(
+        None, "Quantization schemes of weights and activations, by catalogue id.", min_length=1
+    )
+    kv_schemes: tuple[str, ...] = field(
+        ("kv16",),
+        "Quantization schemes of the KV cache, by catalogue id.",
+        default_source="16 bits: few published measurements of 8-bit KV at long context",
+        min_length=1,
+    )
+    recovery_steps: tuple[RecoveryStepName, ...] = field(
+        ("none",),
+        "Fine-tuning after quantization that may be bought to win accuracy back.",
+        default_source="none: a training run is the planner's decision",
+        min_length=1,
+    )
+    cooling: tuple[str, ...] | None = field(None, "Cooling options for bought servers, by catalogue id.", min_length=1)
+    sourcing: tuple[Sourcing, ...] = field(
+        ("buy", "on_demand", "reserved_1yr", "reserved_3yr"),
+        "Ways to get servers.",
+        default_source="every way with a price",
+        min_length=1,
+    )
+    max_accelerator_types: int | None = field(
+        None,
+        "Most accelerator types in the fleet (1 forbids a mix).",
+        unit="types",
+        default_source="mixes are allowed",
+        ge=1,
+    )

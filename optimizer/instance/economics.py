@@ -1,0 +1,115 @@
+"""What it costs: horizon, rates, lives, prices and the planner's own overrides."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from optimizer.instance.fields import REQUIRED, Frozen, field
+
+
+class Discount(Frozen):
+    """A step of a quantity discount."""
+
+    from_servers: int = field(REQUIRED, "The discount holds from this count of servers on.", unit="servers", ge=2)
+    discount_fraction: float = field(REQUIRED, "Taken off the undiscounted price.", unit="fraction", ge=0, lt=1)
+
+
+class AcceleratorPrices(Frozen):
+    """The planner's own prices of one accelerator; what is absent is taken from the catalogue."""
+
+    server_usd: float | None = field(
+        None, "Price of a whole server (of a rack for NVL72).", unit="USD/server", ge=0, le=1e12
+    )
+    discounts: tuple[Discount, ...] = field((), "Quantity discounts on servers.", default_source="none: quotes are private")
+    discount_kind: Literal["all_units", "incremental"] = field(
+        "all_units",
+        "all_units: the step reached holds for every server; incremental: only for servers beyond the step.",
+        default_source="usual form of a volume quote (assumed)",
+    )
+    on_demand_usd_per_hour: float | None = field(
+        None, "Rent of one accelerator, on demand.", unit="USD/accelerator-hour", ge=0, le=1e6
+    )
+    reserved_1yr_usd_per_hour: float | None = field(
+        None, "Rent of one accelerator, committed for a year.", unit="USD/accelerator-hour", ge=0, le=1e6
+    )
+    reserved_3yr_usd_per_hour: float | None = field(
+        None, "Rent of one accelerator, committed for three years.", unit="USD/accelerator-hour", ge=0, le=1e6
+    )
+
+    @model_validator(mode="after")
+    def _discounts_rise(self) -> Self:
+        steps = [(one.from_servers, one.discount_fraction) for one in self.discounts]
+        for (count, share), (next_count, next_share) in zip(steps, steps[1:], strict=False):
+            if next_count <= count or next_share < share:
+                raise ValueError("found discounts out of order; from_servers must rise and discount_fraction not fall")
+        return self
+
+
+class CoolingPrices(Frozen):
+    """The planner's own prices of one cooling option; what is absent is taken from the catalogue."""
+
+    fixed_usd: float | None = field(None, "Paid once when the plant is built.", unit="USD", ge=0, le=1e12)
+    marginal_usd_per_kw: float | None = field(None, "Paid for each kW of heat it is sized for.", unit="USD/kW", ge=0, le=1e9)
+    maintenance_fraction: float | None = field(
+        None, "Maintenance per year as a share of the plant's capital.", unit="1/year", ge=0, le=1
+    )
+
+
+class Economics(Frozen):
+    """Horizon, rates, lives, budgets and prices. Money is nominal USD before tax."""
+
+    horizon_years: float = field(
+        5.0, "Years over which cost is counted.", unit="years", default_source="book life of servers (assumed)", gt=0, le=50
+    )
+    discount_rate: float = field(
+        0.08, "Yearly rate at which later money counts less.", unit="1/year", default_source="8 %: practitioners' cost models", ge=0, le=1
+    )
+    server_life_years: float = field(
+        5.0, "Life of servers.", unit="years", default_source="4 to 6 years in operators' accounts (assumed)", gt=0, le=50
+    )
+    network_life_years: float = field(
+        5.0, "Life of the cluster network.", unit="years", default_source="4 to 6 years (assumed)", gt=0, le=50
+    )
+    cooling_life_years: float = field(
+        15.0, "Life of the cooling plant.", unit="years", default_source="10 to 20 years, as the building (assumed)", gt=0, le=50
+    )
+    server_maintenance_fraction: float = field(
+        0.04,
+        "Maintenance and support per year as a share of the server price.",
+        unit="1/year",
+        default_source="4 %: cost model of the practitioners (assumed)",
+        ge=0,
+        le=1,
+    )
+    network_maintenance_fraction: float = field(
+        0.04, "Maintenance per year as a share of the network's price.", unit="1/year", default_source="as for servers (assumed)", ge=0, le=1
+    )
+    colocation_usd_per_kw_month: float | None = field(
+        None,
+        "Rent of powered space with an ordinary air plant, energy not included, per kW of IT peak.",
+        unit="USD/kW-month",
+        default_source="catalogue figure for United States wholesale colocation",
+        ge=0,
+        le=1e5,
+    )
+    rack_usd: float | None = field(
+        None, "Price of one rack with its power strips.", unit="USD/rack", default_source="catalogue figure", ge=0, le=1e7
+    )
+    price_level: Literal["low", "typical", "high"] = field(
+        "typical", "Which of the catalogue's purchase figures is used.", default_source="typical of low, typical and high"
+    )
+    price_classes: tuple[Literal["list", "marketplace_or_community"], ...] = field(
+        ("list",), "Which rental offers count.", default_source="list prices: what anyone can order", min_length=1
+    )
+    budget_capex_usd: float | None = field(None, "Most capital spent at the start.", unit="USD", gt=0)
+    budget_usd_per_year: float | None = field(None, "Most yearly cost, capital as an annuity.", unit="USD/year", gt=0)
+    prices: dict[str, AcceleratorPrices] = Field(
+        default_factory=dict,
+        description="The planner's own prices, by accelerator id.",
+        json_schema_extra={"default_source": "catalogue prices"},
+    )
+    cooling_prices: dict[str, CoolingPrices] = Field(
+        default_factory=dict,
+        description="The planner's own prices of cooling, by cooling id.",
+        json_schema_extra={"default_source": "catalogue prices"},
+    )

@@ -1,0 +1,43 @@
+"""The instance: what the planner wrote, validated and frozen."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from optimizer.catalog.rows import Accelerator, CoolingOption, PurchasePrice, RentalOffer
+from optimizer.instance.choices import Choices
+from optimizer.instance.economics import Economics
+from optimizer.instance.fields import REQUIRED, Frozen, field
+from optimizer.instance.site import Site
+from optimizer.instance.solver import SolverOptions
+from optimizer.instance.targets import Targets
+from optimizer.instance.workload import ServingWorkload
+
+FORMAT_VERSION = 1
+
+
+class OwnRows(Frozen):
+    """The planner's own catalogue rows; a row whose id is known replaces the packaged one."""
+
+    accelerators: tuple[Accelerator, ...] = field((), "Accelerators.")
+    purchase_prices: tuple[PurchasePrice, ...] = field((), "Purchase prices.")
+    rental_offers: tuple[RentalOffer, ...] = field((), "Rental offers.")
+    cooling: tuple[CoolingOption, ...] = field((), "Cooling options.")
+
+
+class Instance(Frozen):
+    """What must hold, what may be chosen, where it stands, what it costs."""
+
+    model_config = ConfigDict(title="Instance of gpu-cluster-optimizer")
+
+    schema_url: str | None = Field(None, alias="$schema", description="Address of the JSON Schema, for editors.")
+    format_version: Literal[1] = field(1, "Version of this format.", default_source="the only version")
+    name: str = field(REQUIRED, "Name of the instance, shown in every answer.", min_length=1, max_length=200)
+    story: str = field("", "What it is about, for readers.", max_length=20_000)
+    workload: ServingWorkload = field(REQUIRED, "The work.")
+    targets: Targets = field(Targets(), "What must hold.")
+    choices: Choices = field(Choices(), "What may be chosen.")
+    site: Site = field(Site(), "Where it stands.")
+    economics: Economics = field(Economics(), "What it costs.")
+    catalog: OwnRows | str = field(OwnRows(), "The planner's own catalogue rows, or the path of a JSON file with them.")
+    solver: SolverOptions = field(SolverOptions(), "How it is solved.")

@@ -1,0 +1,38 @@
+"""Where it stands: power, racks, climate, electricity."""
+
+from optimizer.instance.fields import Frozen, field
+
+
+class Site(Frozen):
+    """The hall of bought servers. Rented servers stand elsewhere and take none of it."""
+
+    climate: str = field(
+        "us_va_ashburn",
+        "Site of the weather that cooling works against, by catalogue id.",
+        default_source="Ashburn, Virginia: the largest market",
+    )
+    electricity_region: str | None = field(
+        None, "Region of the electricity price, by catalogue id.", default_source="the region of the climate"
+    )
+    electricity_usd_per_kwh: float | None = field(
+        None,
+        "Electricity price, all charges together.",
+        unit="USD/kWh",
+        default_source="catalogue price of the region",
+        ge=0,
+        le=100,
+    )
+    power_kw: float | None = field(
+        None, "Most power at the meter: servers, spares and cooling in the hottest hour.", unit="kW", gt=0
+    )
+    racks: int | None = field(None, "Racks that can be placed.", unit="racks", ge=0)
+    rack_units: int = field(
+        42, "Height of a rack usable for servers.", unit="U", default_source="standard rack of 42 U", ge=1, le=100
+    )
+    rack_kw: float | None = field(
+        None,
+        "Most power of one rack, below the cooling option's own limit.",
+        unit="kW",
+        default_source="the cooling option's practical limit",
+        gt=0,
+    )

@@ -1,0 +1,131 @@
+"""What must hold: latency, accuracy, memory, links, spares. Each is one limit of ``optimizer.limits``."""
+
+from typing import Self
+
+from pydantic import model_validator
+
+from optimizer.instance.fields import Frozen, field
+
+
+class Targets(Frozen):
+    """Limits of every deployment. A latency that is absent is not limited."""
+
+    tpot_ms: float | None = field(
+        None, "Longest mean time between two generated tokens of a request (TPOT).", unit="ms", gt=0, le=1e9
+    )
+    ttft_ms: float | None = field(None, "Longest mean time to the first token (TTFT).", unit="ms", gt=0, le=1e9)
+    latency_ms: float | None = field(
+        None, "Longest mean end-to-end time: TTFT + (output_tokens - 1) x TPOT.", unit="ms", gt=0, le=1e12
+    )
+    accuracy_floor_fraction: float | None = field(
+        None,
+        "Least accuracy relative to the unquantized model on a suite of benchmarks (0.987: 98.7 % of its score).",
+        unit="fraction",
+        default_source="absent: 0.99, the threshold of MLPerf Inference for most models",
+        gt=0,
+        le=1,
+    )
+    accuracy_floor_score: float | None = field(
+        None,
+        "Least absolute score; needs accuracy_baseline_score, the score of the unquantized model on the same suite.",
+        unit="points",
+        gt=0,
+        le=100,
+    )
+    accuracy_baseline_score: float | None = field(
+        None, "Score of the unquantized model that accuracy_floor_score is held against.", unit="points", gt=0, le=100
+    )
+    accuracy_confidence: float = field(
+        0.5,
+        "Probability with which the accuracy floor must hold, over models (0.5: the expected model).",
+        unit="probability",
+        default_source="0.5: the expected case; the probability of meeting the floor is always shown",
+        ge=0.5,
+        lt=1,
+    )
+    vram_fraction: float = field(
+        0.9,
+        "Share of the driver's memory that an engine may use.",
+        unit="fraction",
+        default_source="vLLM's gpu_memory_utilization default, 0.9",
+        gt=0,
+        le=1,
+    )
+    vram_gib_per_accelerator: float | None = field(
+        None, "Most memory used on one accelerator, all items together.", unit="GiB", gt=0
+    )
+    weights_gib_per_accelerator: float | None = field(
+        None, "Most memory taken by weights on one accelerator.", unit="GiB", gt=0
+    )
+    nvlink_fraction: float = field(
+        1.0,
+        "Most of the scale-up link (NVLink, xGMI; PCIe where there is none) that mean traffic may take, one way.",
+        unit="fraction",
+        default_source="the link itself",
+        gt=0,
+        le=1,
+    )
+    nvlink_gb_s: float | None = field(
+        None, "Most scale-up traffic of one accelerator, one way, mean over a step.", unit="GB/s", gt=0
+    )
+    peak_utilization_fraction: float = field(
+        0.9,
+        "Most of its capacity that a replica carries at the peak: the rest is room for random arrivals (queueing).",
+        unit="fraction",
+        default_source="assumed; near 1 the time to the first token is a queue",
+        gt=0,
+        le=1,
+    )
+    spare_fraction: float = field(
+        0.05,
+        "Spare servers per server in service of each bought type, rounded up to whole servers.",
+        unit="fraction",
+        default_source="5 %: the usual figure of the practitioners' cost models (assumed)",
+        ge=0,
+        le=1,
+    )
+    spare_servers: int = field(
+        0,
+        "Least count of spare servers of each bought type that is used.",
+        unit="servers",
+        default_source="spare_fraction alone",
+        ge=0,
+        le=1000,
+    )
+
+    @model_validator(mode="after")
+    def _one_accuracy_floor(self) -> Self:
+        if (self.accuracy_floor_score is None) != (self.accuracy_baseline_score is None):
+            raise ValueError("found one of accuracy_floor_score and accuracy_baseline_score; give both or neither")
+        if self.accuracy_floor_score is not None and self.accuracy_baseline_score is not None:
+            if self.accuracy_floor_fraction is not None:
+                raise ValueError("found accuracy_floor_fraction and accuracy_floor_score; give one of them")
+            if self.accuracy_floor_score > self.accuracy_baseline_score:
+                raise ValueError(
+                    f"found accuracy_floor_score {self.accuracy_floor_score} above accuracy_baseline_score "
+                    f"{self.accuracy_baseline_score}: no scheme is credited above the unquantized model"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _no_contradiction(self) -> Self:
+        if self.ttft_ms is not None and self.latency_ms is not None and self.ttft_ms > self.latency_ms:
+            raise ValueError(
+                f"found ttft_ms {self.ttft_ms} above latency_ms {self.latency_ms}; the first token comes before the last"
+            )
+        if (
+            self.vram_gib_per_accelerator is not None
+            and self.weights_gib_per_accelerator is not None
+            and self.weights_gib_per_accelerator > self.vram_gib_per_accelerator
+        ):
+            raise ValueError(
+                f"found weights_gib_per_accelerator {self.weights_gib_per_accelerator} above vram_gib_per_accelerator "
+                f"{self.vram_gib_per_accelerator}; weights are a part of the whole"
+            )
+        return self
+
+    def accuracy_floor(self) -> float:
+        """Floor relative to the unquantized model, 0..1 (0.99 where the planner states none: MLPerf Inference)."""
+        if self.accuracy_floor_score is not None and self.accuracy_baseline_score is not None:
+            return self.accuracy_floor_score / self.accuracy_baseline_score
+        return 0.99 if self.accuracy_floor_fraction is None else self.accuracy_floor_fraction

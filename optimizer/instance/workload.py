@@ -1,0 +1,186 @@
+"""The work: which model is served, what a request looks like, how much comes at the peak and over the day."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Tag, model_validator
+
+from optimizer.catalog.rows import ModelArchitecture
+from optimizer.instance.fields import REQUIRED, Frozen, field
+
+#: Profiles are given by the hour of a day or of a week.
+PROFILE_LENGTHS = (24, 168)
+
+
+class RequestShape(Frozen):
+    """Mean length of a request of one class."""
+
+    input_tokens: int = field(REQUIRED, "Prompt tokens of a mean request.", unit="tokens", gt=0, le=10_000_000)
+    output_tokens: int = field(REQUIRED, "Generated tokens of a mean request.", unit="tokens", gt=0, le=10_000_000)
+    prefix_hit_fraction: float = field(
+        0.0,
+        "Share of prompt tokens found in the prefix cache, so not computed again.",
+        unit="fraction",
+        default_source="no reuse is the safe case",
+        ge=0,
+        lt=1,
+    )
+
+
+class Demand(Frozen):
+    """Demand at the peak, in exactly one of three units."""
+
+    output_tokens_per_s: float | None = field(
+        None, "Generated tokens per second at the peak, all replicas together.", unit="tokens/s", gt=0, le=1e12
+    )
+    requests_per_s: float | None = field(
+        None, "Requests per second at the peak, all replicas together.", unit="requests/s", gt=0, le=1e12
+    )
+    concurrent_users: float | None = field(
+        None,
+        "Users at the peak, each waiting for an answer, then thinking for think_time_s (closed loop).",
+        unit="users",
+        gt=0,
+        le=1e12,
+    )
+    think_time_s: float = field(
+        0.0,
+        "Mean pause of a user between an answer and the next request; only with concurrent_users.",
+        unit="s",
+        default_source="0 s is the safe case: every user always waits for an answer",
+        ge=0,
+        le=1e6,
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one_unit(self) -> Self:
+        given = [
+            name
+            for name in ("output_tokens_per_s", "requests_per_s", "concurrent_users")
+            if getattr(self, name) is not None
+        ]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "none of them"
+            raise ValueError(
+                f"found {found}; give exactly one of output_tokens_per_s, requests_per_s, concurrent_users"
+            )
+        if self.think_time_s > 0 and self.concurrent_users is None:
+            raise ValueError("found think_time_s without concurrent_users; give both or neither")
+        return self
+
+
+class Load(Frozen):
+    """How the load moves below its peak: a mean, or a profile by the hour. The peak sizes, the mean is billed."""
+
+    mean_fraction: float | None = field(
+        None, "Mean load over the year as a share of the peak.", unit="fraction of peak", gt=0, le=1
+    )
+    hourly_fractions: tuple[float, ...] | None = field(
+        None,
+        "Load of each hour of a day (24 values) or of a week (168 values) as a share of the peak.",
+        unit="fraction of peak",
+    )
+
+    @model_validator(mode="after")
+    def _one_description(self) -> Self:
+        if self.mean_fraction is not None and self.hourly_fractions is not None:
+            raise ValueError("found mean_fraction and hourly_fractions; give one of them")
+        if self.hourly_fractions is not None:
+            values = self.hourly_fractions
+            if len(values) not in PROFILE_LENGTHS:
+                raise ValueError(f"found {len(values)} hourly_fractions; give 24 (a day) or 168 (a week)")
+            if any(not 0 <= value <= 1 for value in values):
+                raise ValueError("found hourly_fractions outside 0..1; each is a share of the peak")
+            if max(values) <= 0:
+                raise ValueError("found hourly_fractions that are all 0; at least one hour must carry load")
+        return self
+
+
+class ClassTargets(Frozen):
+    """Latency targets of one request class; what is absent is taken from ``targets``."""
+
+    tpot_ms: float | None = field(None, "As targets.tpot_ms, for this class.", unit="ms", gt=0)
+    ttft_ms: float | None = field(None, "As targets.ttft_ms, for this class.", unit="ms", gt=0)
+    latency_ms: float | None = field(None, "As targets.latency_ms, for this class.", unit="ms", gt=0)
+
+
+class RequestClass(Frozen):
+    """One kind of request: its lengths, its demand, its own latency targets."""
+
+    name: str = field(REQUIRED, "Name of the class, used in the plan.", min_length=1, max_length=80)
+    request: RequestShape = field(REQUIRED, "Mean lengths of this class.")
+    demand: Demand = field(REQUIRED, "Demand of this class at the common peak.")
+    targets: ClassTargets = field(ClassTargets(), "Latency targets of this class, where they differ.")
+
+
+def _model_form(value: Any) -> str:
+    return "name" if isinstance(value, str) else "inline"
+
+
+ModelChoice = Annotated[
+    Annotated[str, Tag("name")] | Annotated[ModelArchitecture, Tag("inline")], Discriminator(_model_form)
+]
+
+
+class ServingWorkload(Frozen):
+    """A model served to users: one request class (``request`` and ``demand``) or several (``classes``)."""
+
+    kind: Literal["serving"] = field("serving", "Kind of work.", default_source="the only kind in this version")
+    model: ModelChoice = field(
+        REQUIRED,
+        "Catalogue name or Hugging Face id of the model, path of a config.json, or the architecture itself.",
+    )
+    request: RequestShape | None = field(None, "Mean lengths of a request, when there is one class.")
+    demand: Demand | None = field(None, "Demand at the peak, when there is one class.")
+    classes: tuple[RequestClass, ...] = field(
+        (), "Several request classes; a replica serves one class.", default_source="one class", max_length=16
+    )
+    load: Load = field(
+        Load(mean_fraction=1.0),
+        "Mean or profile of the load below its peak.",
+        default_source="flat at the peak: the safe case for energy",
+    )
+    max_context_tokens: int | None = field(
+        None,
+        "Longest request (input + output) that must start; absent: input + output of the longest class.",
+        unit="tokens",
+        gt=0,
+        le=100_000_000,
+    )
+    engine: Literal["generic", "vllm", "sglang", "tensorrt-llm"] = field(
+        "generic", "Serving engine whose overheads are assumed.", default_source="a mean over engines"
+    )
+
+    @model_validator(mode="after")
+    def _one_class_or_several(self) -> Self:
+        if self.classes:
+            if self.request is not None or self.demand is not None:
+                raise ValueError("found classes beside request or demand; give classes alone, or request and demand")
+            names = [one.name for one in self.classes]
+            if len(set(names)) != len(names):
+                raise ValueError("found two classes of one name; names of classes must differ")
+        elif self.request is None or self.demand is None:
+            raise ValueError("found neither request and demand nor classes; give request and demand")
+        if self.max_context_tokens is not None:
+            longest = max(one.input_tokens + one.output_tokens for one in self.shapes())
+            if self.max_context_tokens < longest:
+                raise ValueError(
+                    f"found max_context_tokens {self.max_context_tokens}, but a mean request has {longest} tokens; "
+                    f"must be at least {longest}"
+                )
+        return self
+
+    def shapes(self) -> tuple[RequestShape, ...]:
+        """Mean lengths of every class, in the order of the instance."""
+        return tuple(one.request for one in self.classes) if self.classes else (self.request,) if self.request else ()
+
+    def all_classes(self) -> tuple[RequestClass, ...]:
+        """Every class; a workload of one class gives one, named ``all``."""
+        if self.classes or self.request is None or self.demand is None:
+            return self.classes
+        return (RequestClass(name="all", request=self.request, demand=self.demand),)
+
+    def longest_context_tokens(self) -> int:
+        """Tokens of the longest request that must start."""
+        if self.max_context_tokens is not None:
+            return self.max_context_tokens
+        return max(one.input_tokens + one.output_tokens for one in self.shapes())
