@@ -84,6 +84,14 @@ class Economics(Frozen):
     network_maintenance_fraction: float = field(
         0.04, "Maintenance per year as a share of the network's price.", unit="1/year", default_source="as for servers (assumed)", ge=0, le=1
     )
+    liquid_ready_usd_per_kw: float = field(
+        450.0,
+        "Premium of a server built with cold plates and manifolds, where it could also be bought for air.",
+        unit="USD/kW of server power",
+        default_source="assumed: about 4,500 USD for an 8-accelerator server of 10 kW",
+        ge=0,
+        le=1e5,
+    )
     colocation_usd_per_kw_month: float | None = field(
         None,
         "Rent of powered space with an ordinary air plant, energy not included, per kW of IT peak.",

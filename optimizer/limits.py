@@ -1,0 +1,84 @@
+"""One row a limit: where it is set, its unit, its direction, its sentence.
+
+The rows are read by the screen, the program, the checker, the explanation, the answer and the docs, so that a limit has
+one name everywhere.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Direction = Literal["<=", ">="]
+Scope = Literal["deployment", "fleet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit.
+
+    Attributes
+    ----------
+    name: key in a plan's headroom.
+    family: module of ``constraints`` that owns it.
+    field: path in the instance that sets its right-hand side.
+    unit: unit of what is needed and reached.
+    direction: ``<=`` when reached must stay below, ``>=`` when above.
+    scope: ``deployment`` limits do not depend on the count of replicas; ``fleet`` limits are rows of the program.
+    label: short label for a table.
+    sentence: what it says, in a buyer's words.
+    """
+
+    name: str
+    family: str
+    field: str
+    unit: str
+    direction: Direction
+    scope: Scope
+    label: str
+    sentence: str
+
+
+LIMITS: Final[tuple[Limit, ...]] = (
+    Limit("vram_gib", "vram", "targets.vram_fraction", "GiB", "<=", "deployment", "VRAM per accelerator",
+          "Everything an engine keeps on one accelerator fits into the share of memory it may use."),
+    Limit("vram_gib_per_accelerator", "vram", "targets.vram_gib_per_accelerator", "GiB", "<=", "deployment",
+          "VRAM cap per accelerator", "Everything on one accelerator stays below the planner's own cap."),
+    Limit("weights_gib_per_accelerator", "vram", "targets.weights_gib_per_accelerator", "GiB", "<=", "deployment",
+          "weights per accelerator", "The weights on one accelerator stay below the planner's cap."),
+    Limit("tpot_ms", "latency", "targets.tpot_ms", "ms", "<=", "deployment", "latency per token (TPOT)",
+          "The mean time between two tokens of a request stays below the target."),
+    Limit("ttft_ms", "latency", "targets.ttft_ms", "ms", "<=", "deployment", "first token (TTFT)",
+          "The mean time to the first token stays below the target."),
+    Limit("latency_ms", "latency", "targets.latency_ms", "ms", "<=", "deployment", "end-to-end latency",
+          "The mean time from request to last token stays below the target."),
+    Limit("accuracy", "accuracy", "targets.accuracy_floor_fraction", "fraction", ">=", "deployment", "accuracy kept",
+          "Accuracy relative to the unquantized model holds at the stated confidence."),
+    Limit("nvlink_gb_s", "nvlink", "targets.nvlink_fraction", "GB/s", "<=", "deployment", "link traffic",
+          "Mean one-way traffic of one accelerator over a step fits the allowed share of its link."),
+    Limit("nvlink_cap_gb_s", "nvlink", "targets.nvlink_gb_s", "GB/s", "<=", "deployment", "link traffic cap",
+          "Mean one-way traffic of one accelerator over a step stays below the planner's cap."),
+    Limit("throughput_requests_per_s", "throughput", "workload.demand", "requests/s", ">=", "fleet", "throughput",
+          "Replicas carry the demand of the peak at the allowed utilization."),
+    Limit("power_kw", "power", "site.power_kw", "kW", "<=", "fleet", "power at the meter",
+          "Servers, spares and cooling in the hottest hour stay below the site's power."),
+    Limit("racks", "space", "site.racks", "racks", "<=", "fleet", "racks", "Racks fit the site."),
+    Limit("rack_kw", "cooling", "site.rack_kw", "kW", "<=", "fleet", "power per rack",
+          "Each rack stays within what its cooling option can take away."),
+    Limit("budget_capex_usd", "budget", "economics.budget_capex_usd", "USD", "<=", "fleet", "capital budget",
+          "Capital spent at the start stays below the budget."),
+    Limit("budget_usd_per_year", "budget", "economics.budget_usd_per_year", "USD/year", "<=", "fleet", "yearly budget",
+          "Yearly cost, capital as an annuity, stays below the budget."),
+    Limit("supply", "supply", "choices.supply", "accelerators", "<=", "fleet", "supply",
+          "No more accelerators of a type are used than can be had."),
+    Limit("accelerator_types", "supply", "choices.max_accelerator_types", "types", "<=", "fleet", "accelerator types",
+          "The fleet has no more accelerator types than allowed."),
+    Limit("spare_servers", "spare", "targets.spare_fraction", "servers", ">=", "fleet", "spare servers",
+          "Spare servers stand ready for those in service."),
+)
+
+
+def limit(name: str) -> Limit:
+    """The row named ``name``; KeyError when there is none."""
+    for row in LIMITS:
+        if row.name == name:
+            return row
+    raise KeyError(name)

@@ -1,0 +1,298 @@
+"""The plan: what to buy or rent, what it costs, what every limit has to spare, where each figure came from.
+
+A plan is a contract: a published schema, bytes that depend on the input alone (no clock, no seconds), read by reports
+without a solver.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from optimizer.instance.model import Instance
+
+PLAN_FORMAT_VERSION = 1
+
+Trust = Literal["measured", "vendor", "fitted", "assumed", "user"]
+
+
+class Shape(BaseModel):
+    """Base of every part of a plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class StopReason(Shape):
+    """Why the solver stopped, apart from what it holds."""
+
+    reason: Literal["optimal", "time_limit", "interrupt", "infeasible", "unbounded", "error"] = Field(
+        description="Why the solver stopped."
+    )
+    holds: Literal["proven", "feasible", "nothing"] = Field(
+        description="proven: within the requested gap and verified; feasible: verified, gap above the request."
+    )
+    objective_usd_per_hour: float = Field(description="Cost of the plan, USD per hour.")
+    bound_usd_per_hour: float = Field(description="No plan can cost less than this, USD per hour.")
+    gap: float = Field(description="(objective - bound) / objective.")
+    requested_gap: float = Field(description="Gap that was asked for.")
+    solver: str = Field(description="Name and version of the solver.")
+
+
+class Prediction(Shape):
+    """What the performance model says of one replica at the planned concurrency."""
+
+    ttft_ms: float = Field(description="Mean time to first token, ms.")
+    tpot_ms: float = Field(description="Mean time per output token, ms.")
+    latency_ms: float = Field(description="Mean end-to-end time, ms.")
+    requests_per_s: float = Field(description="Requests per second of one replica, saturated at its concurrency.")
+    output_tokens_per_s: float = Field(description="Output tokens per second of one replica, saturated.")
+    vram_gib: float = Field(description="Memory used on the fullest accelerator, GiB.")
+    vram_items_gib: dict[str, float] = Field(description="Its items, GiB.")
+    nvlink_gb_s: float = Field(description="Mean one-way traffic of one accelerator, GB/s, worse of prefill and decode.")
+    nvlink_link_gb_s: float = Field(description="The link it is held against, GB/s one way.")
+    accuracy: float = Field(description="Recovery at the asked confidence, fraction of the unquantized model.")
+    accuracy_mean: float = Field(description="Expected recovery, fraction.")
+    accuracy_probability: float = Field(description="Probability that the floor is met.")
+    busy_kw_per_server: float = Field(description="Power of a server in air, all its replicas busy, network not included, kW.")
+    step_ms: dict[str, float] = Field(description="Where a decode step's time goes, ms.")
+
+
+class Deployment(Shape):
+    """Replicas of one layout in one pool."""
+
+    id: str = Field(description="Stable name of the deployment.")
+    request_class: str = Field(description="Class it serves.")
+    accelerator: str = Field(description="Accelerator id.")
+    server_type: str = Field(description="Server type.")
+    pool: str = Field(description="Pool of servers it runs on.")
+    tensor_parallel: int
+    pipeline_parallel: int
+    expert_parallel: int
+    attention_data_parallel: int
+    accelerators_per_replica: int
+    scheme: str = Field(description="Weights-and-activations scheme.")
+    kv_scheme: str = Field(description="KV scheme.")
+    recovery: str = Field(description="Recovery step.")
+    concurrency: int = Field(description="Requests in flight per replica.")
+    replicas: int
+    rates_requests_per_s: tuple[float, ...] = Field(
+        description="Requests per second served at each load level that has hours, in the order of levels."
+    )
+    prediction: Prediction
+
+
+class ServerGroup(Shape):
+    """Servers of one pool."""
+
+    pool: str
+    server_type: str
+    accelerator: str
+    accelerators_per_server: int
+    sourcing: Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr"]
+    cooling: str | None = Field(description="Cooling option of bought servers.")
+    servers: int = Field(description="All servers of the pool, spares included.")
+    in_service: int
+    spare: int
+    racks: int = Field(description="Racks they fill; 0 for rented servers.")
+    servers_per_rack: int
+    server_kw: float = Field(description="Most power of one server with its network share, kW.")
+    idle_kw: float = Field(description="Power of one server with no requests, kW.")
+
+
+class PackedServers(Shape):
+    """Servers of one pool that hold the same replicas."""
+
+    pool: str
+    servers: int
+    replicas: dict[str, int] = Field(description="Replicas of each deployment, by id, on this set of servers together.")
+
+
+class CoolingPlant(Shape):
+    """A cooling plant and the heat it is sized for."""
+
+    option: str
+    heat_kw: float
+    pue_mean: float
+    pue_design: float
+
+
+class NetworkTier(Shape):
+    """The network that bought accelerators of one link speed share."""
+
+    fabric: str
+    accelerators: int
+
+
+class Level(Shape):
+    """A load level."""
+
+    fraction: float
+    hours_per_year: float
+
+
+class BillLine(Shape):
+    """One line of the bill: quantity x unit price x factors = USD per year."""
+
+    component: str
+    item: str
+    quantity: float
+    unit: str
+    unit_price_usd: float = Field(description="Price of one unit, before factors.")
+    factors: dict[str, float] = Field(description="What the price is multiplied with, by name.")
+    usd_per_year: float
+    capital_usd: float = Field(description="Paid at the start, USD; 0 for running cost.")
+    source: str
+    as_of: str
+    trust: Trust
+
+
+class Bill(Shape):
+    """Named components whose sum is the objective."""
+
+    lines: tuple[BillLine, ...]
+    usd_per_year_by_component: dict[str, float]
+    usd_per_year: float
+    usd_per_hour: float
+    usd_over_horizon: float = Field(description="Present value over the horizon.")
+    usd_per_million_output_tokens: float
+    capital_usd: float
+    assumed_fraction: float = Field(description="Share of yearly cost that rests on assumed figures.")
+    oldest_price: str = Field(description="Oldest date among the prices used.")
+
+
+class Headroom(Shape):
+    """One limit: what it asks, what the plan reaches, what is left."""
+
+    limit: str
+    field: str
+    label: str
+    unit: str
+    direction: Literal["<=", ">="]
+    needed: float
+    reached: float
+    spare_fraction: float = Field(description="(needed - reached) / needed for <=, (reached - needed) / needed for >=.")
+    binding: bool = Field(description="No candidate or one server less would do: the limit holds the plan back.")
+    where: str = Field("", description="Deployment, pool or class it is reached at.")
+
+
+class RunnerUp(Shape):
+    """The cheapest plan that does without one thing this plan uses."""
+
+    without: str = Field(description="What it does without, e.g. accelerator h100-80gb-sxm.")
+    summary: str
+    usd_per_hour: float | None = Field(description="Its cost; null when there is no such plan.")
+    extra_fraction: float | None = Field(description="How much dearer, as a fraction.")
+    reason: str
+
+
+class DefaultedField(Shape):
+    """A field the planner left to its default."""
+
+    field: str
+    value: str
+    unit: str
+    source: str
+
+
+class CatalogRow(Shape):
+    """A catalogue row the plan rests on."""
+
+    table: str
+    id: str
+    row: dict[str, object]
+
+
+class Provenance(Shape):
+    """What made the plan."""
+
+    tool: str
+    instance_sha256: str = Field(description="Hash of the resolved instance.")
+    catalog_sha256: str = Field(description="Hash of the packaged catalogue.")
+    factors_sha256: str = Field(description="Hash of the performance factors.")
+    solver: str
+    options: dict[str, float | int]
+
+
+class SearchCount(Shape):
+    """How much was searched."""
+
+    candidates: int = Field(description="Deployments predicted.")
+    admissible: int = Field(description="Deployments that break no limit.")
+    kept: int = Field(description="Deployments left after domination.")
+    killed_by_limit: dict[str, int] = Field(description="Deployments that break each limit, some more than one.")
+    not_startable: dict[str, int] = Field(description="Layouts that no engine starts, by reason.")
+
+
+class Plan(Shape):
+    """A verified plan."""
+
+    model_config = ConfigDict(title="Plan of gpu-cluster-optimizer")
+
+    format_version: Literal[1] = 1
+    name: str
+    outcome: StopReason
+    deployments: tuple[Deployment, ...]
+    servers: tuple[ServerGroup, ...]
+    packing: tuple[PackedServers, ...]
+    plants: tuple[CoolingPlant, ...]
+    network: tuple[NetworkTier, ...]
+    levels: tuple[Level, ...]
+    accelerators: int
+    power_kw: float = Field(description="Power at the meter in the hottest hour, kW.")
+    energy_kwh_per_year: float
+    bill: Bill
+    headroom: tuple[Headroom, ...]
+    runners_up: tuple[RunnerUp, ...]
+    search: SearchCount
+    messages: tuple[str, ...]
+    defaults: tuple[DefaultedField, ...]
+    instance: Instance
+    catalog_rows: tuple[CatalogRow, ...]
+    provenance: Provenance
+
+
+class LimitKills(Shape):
+    """How many candidates one limit kills."""
+
+    limit: str
+    field: str
+    kills: int
+    alone: int = Field(description="Candidates that only this limit kills.")
+
+
+class SingleChange(Shape):
+    """A change of one limit that suffices alone, verified by solving."""
+
+    field: str
+    limit: str
+    unit: str
+    now: float
+    needed: float
+    usd_per_hour: float | None = Field(description="Cost of the plan after the change.")
+    summary: str
+
+
+class NearestCandidate(Shape):
+    """The candidate that misses by least."""
+
+    summary: str
+    misses: dict[str, str] = Field(description="Limit -> what it reaches against what is needed.")
+
+
+class Diagnosis(Shape):
+    """Why nothing fits, and what would have to move."""
+
+    model_config = ConfigDict(title="Diagnosis of gpu-cluster-optimizer")
+
+    format_version: Literal[1] = 1
+    name: str
+    stage: Literal["no_candidate", "fleet"] = Field(
+        description="no_candidate: no deployment meets its limits; fleet: deployments exist, but no fleet of them fits."
+    )
+    search: SearchCount
+    kills: tuple[LimitKills, ...]
+    nearest: NearestCandidate | None
+    changes: tuple[SingleChange, ...]
+    messages: tuple[str, ...]
+    defaults: tuple[DefaultedField, ...]
+    instance: Instance
+    provenance: Provenance
