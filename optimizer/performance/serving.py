@@ -1,0 +1,204 @@
+"""Latency, throughput, memory and link traffic of deployments that serve one request class.
+
+A step of a replica with c requests in flight gives each of them a token. Its time is the dense layers and the
+experts (each memory joined with compute), attention over every sequence's cache, communication and overhead;
+prompts of other requests are worked on in the same steps (continuous batching), so they lengthen the time per
+output token by c / O prompts a step.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optimizer.performance.architecture import Architecture
+from optimizer.performance.deployments import Deployments, Traffic
+from optimizer.performance.factors import Factors, FloatArray
+from optimizer.performance.prepare import PreparedColumns, PreparedScalars, prepare_columns
+from optimizer.performance.roofline import smooth_max
+from optimizer.units import MS_PER_S
+
+#: Rows worked on at a time, so that the temporaries stay in the processor's cache.
+_BLOCK_ROWS = 8192
+_MS_GB_PER_BYTE_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServingPrediction:
+    """What a deployment does at a concurrency; arrays of the shape of the concurrency.
+
+    ``tpot_ms`` = ``weights_ms + kv_ms + compute_ms + communication_ms + overhead_ms + prefill_ms``: reading
+    weights, attention over the cache, arithmetic beyond what hides behind the reading, links, engine, and
+    other requests' prompts. ``ttft_ms`` is the first token, ``latency_ms`` = TTFT + (O - 1) TPOT,
+    ``requests_per_s`` = c / latency and ``output_tokens_per_s`` per replica. ``nvlink_gb_s`` is what one
+    accelerator sends one way, the worse of decode and prefill. ``total_gib`` is per accelerator, on the
+    heaviest stage, at this concurrency.
+    """
+
+    tpot_ms: FloatArray
+    ttft_ms: FloatArray
+    latency_ms: FloatArray
+    requests_per_s: FloatArray
+    output_tokens_per_s: FloatArray
+    weights_ms: FloatArray
+    kv_ms: FloatArray
+    compute_ms: FloatArray
+    communication_ms: FloatArray
+    overhead_ms: FloatArray
+    prefill_ms: FloatArray
+    kv_gib: FloatArray
+    total_gib: FloatArray
+    nvlink_gb_s: FloatArray
+    nvlink_limit_gb_s: FloatArray
+    weights_gib: FloatArray
+    activation_gib: FloatArray
+    graphs_gib: FloatArray
+    communication_gib: FloatArray
+    runtime_gib: FloatArray
+    reserve_gib: FloatArray
+    kv_tokens_capacity: FloatArray
+    largest_concurrency: FloatArray
+
+
+_FROM_COLUMNS = (
+    "weights_gib",
+    "activation_gib",
+    "graphs_gib",
+    "communication_gib",
+    "runtime_gib",
+    "reserve_gib",
+    "kv_tokens_capacity",
+    "largest_concurrency",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """Deployments with everything hoisted that the load does not change; ``at`` evaluates a load."""
+
+    columns: PreparedColumns
+    scalars: PreparedScalars
+
+    @property
+    def size(self) -> int:
+        """Rows."""
+        return int(self.columns.ranks.size)
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Prepared":
+        """The given rows, by index (may repeat) or mask."""
+        return Prepared(self.columns.take(rows), self.scalars)
+
+    def at(self, concurrency: ArrayLike) -> ServingPrediction:
+        """Predict at requests in flight per replica: a scalar, one value a row (n,), or a table (n, k).
+
+        Results have shape (n,) or (n, k). Concurrency must be at least 1.
+        """
+        load = np.asarray(concurrency, dtype=np.float64)
+        shape = load.shape if load.ndim == 2 else (self.size,)
+        load = np.broadcast_to(load, shape)
+        if load.size and not np.min(load) >= 1.0:
+            raise ValueError("concurrency must be at least 1")
+        rows_per_block = max(1, _BLOCK_ROWS // (shape[1] if load.ndim == 2 else 1))
+        if shape[0] <= rows_per_block:
+            return ServingPrediction(**_evaluate(self.columns, self.scalars, load))
+        out = {field.name: np.empty(shape) for field in fields(ServingPrediction)}
+        for start in range(0, shape[0], rows_per_block):
+            block = slice(start, start + rows_per_block)
+            for name, values in _evaluate(self.columns.take(block), self.scalars, load[block]).items():
+                out[name][block] = values
+        return ServingPrediction(**out)
+
+
+def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArray) -> dict[str, FloatArray]:
+    """All predictions of a block of rows."""
+    s = scalars
+
+    def column(name: str) -> FloatArray:
+        values: FloatArray = getattr(columns, name)
+        return values[:, None] if load.ndim == 2 else values
+
+    ranks, data_parallel = column("ranks"), column("attention_data_parallel")
+    # Sequences of one micro-batch in one rank; a rank with fewer than one still runs the step.
+    sequences = np.maximum(load / ranks, 1.0)
+    tokens = sequences if s.tokens_per_sequence == 1.0 else sequences * s.tokens_per_sequence
+    weights = column("weights_ms")
+    dense = smooth_max(weights, tokens * column("token_ms"), s.blend_exponent)
+    if s.has_experts:
+        touched = -np.expm1(tokens * data_parallel * s.log_miss) if np.isfinite(s.log_miss) else 1.0
+        expert_weights = column("expert_weights_ms") * touched
+        experts = smooth_max(expert_weights, tokens * column("expert_token_ms"), s.blend_exponent)
+        weights = weights + expert_weights
+        dense = dense + experts
+    elif weights.shape != load.shape:
+        weights = np.broadcast_to(weights, load.shape)
+    kv = sequences * column("sequence_ms")
+    small = column("comm_small_fixed_ms") + column("comm_small_token_ms") * tokens
+    large = column("comm_large_fixed_ms") + column("comm_large_token_ms") * tokens
+    communication = np.minimum(small, large)
+    communication += column("comm_other_fixed_ms") + column("comm_other_token_ms") * tokens
+    overhead = column("fixed_ms") + column("host_ms") * sequences
+    step = dense + kv + communication + overhead
+
+    alone, share = column("prefill_ms"), column("prefill_share_ms")
+    # Prompts of the other requests of the rank: each comes once in the O tokens of a request.
+    others = sequences - 1.0
+    per_step = 1.0 / s.tokens_per_step
+    interference = others * share * (s.interference / s.output_tokens)
+    decode = step * per_step
+    tpot = decode + interference
+    queue = others * share * share * (s.queue_fraction / (share + s.output_tokens * decode))
+    ttft = alone + queue + column("chunk_attention_ms") * (kv + 0.0) + 0.5 * step + s.request_ms
+    latency = ttft + (s.output_tokens - 1.0) * tpot
+    requests = load * (MS_PER_S / latency)
+    kv_gib = np.ceil(load / data_parallel) * column("sequence_gib")
+    kv_gib = np.maximum(kv_gib, column("longest_gib"))
+    link = np.maximum(
+        column("link_bytes_per_sequence") * load * _MS_GB_PER_BYTE_S / step, column("prefill_link_gb_s")
+    )
+    out = {
+        "tpot_ms": tpot,
+        "ttft_ms": ttft,
+        "latency_ms": latency,
+        "requests_per_s": requests,
+        "output_tokens_per_s": requests * s.output_tokens,
+        "weights_ms": weights * per_step,
+        "kv_ms": kv * per_step,
+        "compute_ms": (dense - weights) * per_step,
+        "communication_ms": communication * per_step,
+        "overhead_ms": overhead * per_step,
+        "prefill_ms": interference,
+        "kv_gib": kv_gib,
+        "total_gib": column("fixed_gib") + kv_gib,
+        "nvlink_gb_s": link,
+        "nvlink_limit_gb_s": np.broadcast_to(column("link_limit_gb_s"), load.shape),
+    }
+    for name in _FROM_COLUMNS:
+        out[name] = np.broadcast_to(column(name), load.shape)
+    return out
+
+
+def prepare(
+    architecture: Architecture,
+    deployments: Deployments,
+    traffic: Traffic,
+    factors: Factors,
+    *,
+    usable_memory_fraction: FloatArray | float | None = None,
+) -> Prepared:
+    """Hoist what the load does not change. ``usable_memory_fraction`` defaults to the packaged engine default."""
+    columns, scalars = prepare_columns(architecture, deployments, traffic, factors, usable_memory_fraction)
+    return Prepared(columns, scalars)
+
+
+def predict_serving(
+    architecture: Architecture,
+    deployments: Deployments,
+    traffic: Traffic,
+    concurrency: ArrayLike,
+    factors: Factors,
+    *,
+    usable_memory_fraction: FloatArray | float | None = None,
+) -> ServingPrediction:
+    """Predict every deployment at its concurrency: ``prepare(...).at(concurrency)`` in one call."""
+    prepared = prepare(architecture, deployments, traffic, factors, usable_memory_fraction=usable_memory_fraction)
+    return prepared.at(concurrency)
