@@ -26,10 +26,16 @@ class Choices(Frozen):
         json_schema_extra={"unit": "accelerators", "default_source": "no limit of supply"},
     )
     tensor_parallel: tuple[Degree, ...] = field(
-        (1, 2, 4, 8, 16, 32, 64), "Tensor-parallel degrees.", default_source="powers of two that engines run", min_length=1
+        (1, 2, 4, 8, 16, 32, 64),
+        "Tensor-parallel degrees.",
+        default_source="powers of two that engines run",
+        min_length=1,
     )
     pipeline_parallel: tuple[Degree, ...] = field(
-        (1, 2, 3, 4, 6, 8), "Pipeline-parallel degrees.", default_source="degrees seen in practice (assumed)", min_length=1
+        (1, 2, 3, 4, 6, 8),
+        "Pipeline-parallel degrees.",
+        default_source="degrees seen in practice (assumed)",
+        min_length=1,
     )
     expert_parallel: tuple[Degree, ...] | None = field(
         None,

@@ -1,10 +1,10 @@
 """What it costs: horizon, rates, lives, prices and the planner's own overrides."""
 
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from optimizer.instance.fields import REQUIRED, Frozen, field
+from optimizer.instance.fields import REQUIRED, Frozen, Ruled, field
 
 
 class Discount(Frozen):
@@ -14,13 +14,15 @@ class Discount(Frozen):
     discount_fraction: float = field(REQUIRED, "Taken off the undiscounted price.", unit="fraction", ge=0, lt=1)
 
 
-class AcceleratorPrices(Frozen):
+class AcceleratorPrices(Ruled):
     """The planner's own prices of one accelerator; what is absent is taken from the catalogue."""
 
     server_usd: float | None = field(
         None, "Price of a whole server (of a rack for NVL72).", unit="USD/server", ge=0, le=1e12
     )
-    discounts: tuple[Discount, ...] = field((), "Quantity discounts on servers.", default_source="none: quotes are private")
+    discounts: tuple[Discount, ...] = field(
+        (), "Quantity discounts on servers.", default_source="none: quotes are private"
+    )
     discount_kind: Literal["all_units", "incremental"] = field(
         "all_units",
         "all_units: the step reached holds for every server; incremental: only for servers beyond the step.",
@@ -36,20 +38,14 @@ class AcceleratorPrices(Frozen):
         None, "Rent of one accelerator, committed for three years.", unit="USD/accelerator-hour", ge=0, le=1e6
     )
 
-    @model_validator(mode="after")
-    def _discounts_rise(self) -> Self:
-        steps = [(one.from_servers, one.discount_fraction) for one in self.discounts]
-        for (count, share), (next_count, next_share) in zip(steps, steps[1:], strict=False):
-            if next_count <= count or next_share < share:
-                raise ValueError("found discounts out of order; from_servers must rise and discount_fraction not fall")
-        return self
-
 
 class CoolingPrices(Frozen):
     """The planner's own prices of one cooling option; what is absent is taken from the catalogue."""
 
     fixed_usd: float | None = field(None, "Paid once when the plant is built.", unit="USD", ge=0, le=1e12)
-    marginal_usd_per_kw: float | None = field(None, "Paid for each kW of heat it is sized for.", unit="USD/kW", ge=0, le=1e9)
+    marginal_usd_per_kw: float | None = field(
+        None, "Paid for each kW of heat it is sized for.", unit="USD/kW", ge=0, le=1e9
+    )
     maintenance_fraction: float | None = field(
         None, "Maintenance per year as a share of the plant's capital.", unit="1/year", ge=0, le=1
     )
@@ -59,19 +55,39 @@ class Economics(Frozen):
     """Horizon, rates, lives, budgets and prices. Money is nominal USD before tax."""
 
     horizon_years: float = field(
-        5.0, "Years over which cost is counted.", unit="years", default_source="book life of servers (assumed)", gt=0, le=50
+        5.0,
+        "Years over which cost is counted.",
+        unit="years",
+        default_source="book life of servers (assumed)",
+        gt=0,
+        le=50,
     )
     discount_rate: float = field(
-        0.08, "Yearly rate at which later money counts less.", unit="1/year", default_source="8 %: practitioners' cost models", ge=0, le=1
+        0.08,
+        "Yearly rate at which later money counts less.",
+        unit="1/year",
+        default_source="8 %: practitioners' cost models",
+        ge=0,
+        le=1,
     )
     server_life_years: float = field(
-        5.0, "Life of servers.", unit="years", default_source="4 to 6 years in operators' accounts (assumed)", gt=0, le=50
+        5.0,
+        "Life of servers.",
+        unit="years",
+        default_source="4 to 6 years in operators' accounts (assumed)",
+        gt=0,
+        le=50,
     )
     network_life_years: float = field(
         5.0, "Life of the cluster network.", unit="years", default_source="4 to 6 years (assumed)", gt=0, le=50
     )
     cooling_life_years: float = field(
-        15.0, "Life of the cooling plant.", unit="years", default_source="10 to 20 years, as the building (assumed)", gt=0, le=50
+        15.0,
+        "Life of the cooling plant.",
+        unit="years",
+        default_source="10 to 20 years, as the building (assumed)",
+        gt=0,
+        le=50,
     )
     server_maintenance_fraction: float = field(
         0.04,
@@ -82,7 +98,12 @@ class Economics(Frozen):
         le=1,
     )
     network_maintenance_fraction: float = field(
-        0.04, "Maintenance per year as a share of the network's price.", unit="1/year", default_source="as for servers (assumed)", ge=0, le=1
+        0.04,
+        "Maintenance per year as a share of the network's price.",
+        unit="1/year",
+        default_source="as for servers (assumed)",
+        ge=0,
+        le=1,
     )
     liquid_ready_usd_per_kw: float = field(
         450.0,
@@ -101,10 +122,17 @@ class Economics(Frozen):
         le=1e5,
     )
     rack_usd: float | None = field(
-        None, "Price of one rack with its power strips.", unit="USD/rack", default_source="catalogue figure", ge=0, le=1e7
+        None,
+        "Price of one rack with its power strips.",
+        unit="USD/rack",
+        default_source="catalogue figure",
+        ge=0,
+        le=1e7,
     )
     price_level: Literal["low", "typical", "high"] = field(
-        "typical", "Which of the catalogue's purchase figures is used.", default_source="typical of low, typical and high"
+        "typical",
+        "Which of the catalogue's purchase figures is used.",
+        default_source="typical of low, typical and high",
     )
     price_classes: tuple[Literal["list", "marketplace_or_community"], ...] = field(
         ("list",), "Which rental offers count.", default_source="list prices: what anyone can order", min_length=1

@@ -1,8 +1,11 @@
 """How a field of an instance is declared: meaning, unit, range, default and the source of the default."""
 
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
+
+from optimizer.instance.rules import RULES, broken_rules
 
 
 class Frozen(BaseModel):
@@ -11,19 +14,30 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
 
+class Ruled(Frozen):
+    """A part whose fields depend on each other: it obeys the rules of its name in ``rules``."""
+
+    @model_validator(mode="after")
+    def _obeys_its_rules(self) -> Self:
+        name = type(self).__name__
+        read = {field for rule in RULES[name] for field in rule.reads}
+        broken = [f"found {one.found}; {one.allowed}" for _, one in broken_rules(name, self.model_dump(include=read))]
+        if broken:
+            raise ValueError("\n".join(broken))
+        return self
+
+
 #: Marks a field that has no default: the planner must write it.
 REQUIRED: Any = ...
 
 
-def field(
-    default: Any, description: str, *, unit: str = "", default_source: str = "", **constraints: Any
-) -> Any:
+def field(default: Any, description: str, *, unit: str = "", default_source: str = "", **constraints: Any) -> Any:
     """Declare a field with its unit and the source of its default.
 
     ``unit`` and ``default_source`` land in the JSON Schema beside the description, so that editors, docs and
     ``optimize schema`` tell the same story. ``constraints`` are those of :func:`pydantic.Field`.
     """
-    extra: dict[str, str] = {}
+    extra: JsonDict = {}
     if unit:
         extra["unit"] = unit
     if default_source:

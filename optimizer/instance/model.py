@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from optimizer.catalog.rows import Accelerator, CoolingOption, PurchasePrice, RentalOffer
 from optimizer.instance.choices import Choices
 from optimizer.instance.economics import Economics
-from optimizer.instance.fields import REQUIRED, Frozen, field
+from optimizer.instance.fields import REQUIRED, Ruled, field
 from optimizer.instance.site import Site
 from optimizer.instance.solver import SolverOptions
 from optimizer.instance.targets import Targets
@@ -16,7 +16,7 @@ from optimizer.instance.workload import ServingWorkload
 FORMAT_VERSION = 1
 
 
-class OwnRows(Frozen):
+class OwnRows(Ruled):
     """The planner's own catalogue rows; a row whose id is known replaces the packaged one."""
 
     accelerators: tuple[Accelerator, ...] = field((), "Accelerators.")
@@ -25,7 +25,7 @@ class OwnRows(Frozen):
     cooling: tuple[CoolingOption, ...] = field((), "Cooling options.")
 
 
-class Instance(Frozen):
+class Instance(Ruled):
     """What must hold, what may be chosen, where it stands, what it costs."""
 
     model_config = ConfigDict(title="Instance of gpu-cluster-optimizer")
@@ -41,3 +41,9 @@ class Instance(Frozen):
     economics: Economics = field(Economics(), "What it costs.")
     catalog: OwnRows | str = field(OwnRows(), "The planner's own catalogue rows, or the path of a JSON file with them.")
     solver: SolverOptions = field(SolverOptions(), "How it is solved.")
+
+    def own_rows(self) -> OwnRows:
+        """The planner's own rows. The reader has put those of a file in the place of its path."""
+        if isinstance(self.catalog, str):
+            raise TypeError(f"catalog is still the path {self.catalog!r}: read the instance with read_instance")
+        return self.catalog

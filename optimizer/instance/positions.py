@@ -7,8 +7,10 @@ with a RecursionError. An error message for a planner needs the place, so the fi
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from json.decoder import JSONDecodeError, scanstring
+from json import JSONDecodeError
+from json.decoder import scanstring  # type: ignore[attr-defined]  # public since 2.7, missing in the stubs
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -17,7 +19,7 @@ Path = tuple[str | int, ...]
 
 #: Above these no file is an instance. The bounds keep the work on junk below a second.
 MAX_NESTING: Final = 64
-MAX_VALUES: Final = 200_000
+MAX_VALUES: Final = 100_000
 MAX_NUMBER_LENGTH: Final = 64
 
 _TOKEN: Final = re.compile(
@@ -37,6 +39,21 @@ class Place:
     column: int
 
 
+class Lines:
+    """Turns offsets into lines and columns; they are counted when first asked."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts: list[int] | None = None
+
+    def place(self, offset: int) -> Place:
+        """Line and column of an offset."""
+        if self._starts is None:
+            self._starts = [0, *(match.end() for match in re.finditer("\n", self._text))]
+        line = bisect_right(self._starts, offset)
+        return Place(line, offset - self._starts[line - 1] + 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What makes a text unusable before its meaning is looked at; ``code`` is one of the E-FILE codes."""
@@ -54,21 +71,25 @@ class Scanned:
     """A scanned text: its value, the places, the faults, and how many tokens were looked at."""
 
     value: Any
-    values: Mapping[Path, Place]
-    keys: Mapping[Path, Place]
+    values: Mapping[Path, int]
+    keys: Mapping[Path, int]
     faults: tuple[Fault, ...]
     tokens: int
+    lines: Lines
 
-    def place(self, path: Path, *, key: bool = False) -> Place:
-        """Place of a value (or of its key), or of the nearest thing around it that is in the file."""
-        while True:
+    def offset(self, path: Path, *, key: bool = False) -> int:
+        """Offset of a value (or of its key), or of the nearest thing around it that is in the file."""
+        while path:
             if key and path in self.keys:
                 return self.keys[path]
             if path in self.values:
                 return self.values[path]
-            if not path:
-                return Place(1, 1)
             path = path[:-1]
+        return self.values.get((), 0)
+
+    def place(self, path: Path, *, key: bool = False) -> Place:
+        """Line and column of :meth:`offset`."""
+        return self.lines.place(self.offset(path, key=key))
 
 
 class _Stop(Exception):  # noqa: N818 - ends the scan, is no error of ours
@@ -80,20 +101,16 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.values: dict[Path, Place] = {}
-        self.keys: dict[Path, Place] = {}
+        self.lines = Lines(text)
+        self.values: dict[Path, int] = {}
+        self.keys: dict[Path, int] = {}
         self.faults: list[Fault] = []
         self.tokens = 0
         self.at = 0
         self.path: Path = ()
 
-    def place(self, offset: int) -> Place:
-        line = bisect_right(self.starts, offset)
-        return Place(line, offset - self.starts[line - 1] + 1)
-
     def fault(self, code: str, offset: int, found: str, allowed: str, fix: str = "") -> None:
-        self.faults.append(Fault(code, self.place(offset), self.path, found, allowed, fix))
+        self.faults.append(Fault(code, self.lines.place(offset), self.path, found, allowed, fix))
 
     def refuse(self, offset: int, allowed: str) -> _Stop:
         """Say what stands where something else must stand."""
@@ -102,12 +119,15 @@ class _Scanner:
         return _Stop()
 
     def next(self, allowed: str) -> tuple[int, str, Any]:
-        """Give offset, kind and value of the next token: a punctuation mark, ``"`` for a text, ``0`` for any other value."""
+        """Give offset, kind and value of the next token.
+
+        The kind is the mark itself for punctuation, ``"`` for a text, ``0`` for any other value, nothing at the end.
+        """
         match = _TOKEN.match(self.text, self.at)
-        space = _SPACE.match(self.text, self.at)
-        start = space.end() if space else self.at
         if match is None:
-            raise self.refuse(start, allowed)
+            space = _SPACE.match(self.text, self.at)
+            raise self.refuse(space.end() if space else self.at, allowed)
+        start = match.start(match.lastindex) if match.lastindex else len(self.text)
         self.tokens += 1
         self.at = match.end()
         mark, quote, number, fraction, exponent, word, unreal = match.groups()
@@ -132,7 +152,12 @@ class _Scanner:
             if error.msg.startswith("Unterminated"):
                 self.fault("E-FILE-007", start, "a text without its closing quote", 'must end with "')
             else:
-                self.fault("E-FILE-007", place, "a bare control character or a wrong escape in a text", "must be escaped as in JSON")
+                self.fault(
+                    "E-FILE-007",
+                    place,
+                    "a bare control character or a wrong escape in a text",
+                    "must be escaped as in JSON",
+                )
             raise _Stop from None
         if _SURROGATE.search(value):
             self.fault("E-FILE-013", start, "half of a surrogate pair", "must be whole characters")
@@ -141,7 +166,10 @@ class _Scanner:
     def _number(self, start: int, number: str, *, whole: bool) -> int | float:
         if len(number) > MAX_NUMBER_LENGTH:
             self.fault(
-                "E-FILE-011", start, f"a number of {len(number)} characters", f"must be at most {MAX_NUMBER_LENGTH} characters long"
+                "E-FILE-011",
+                start,
+                f"a number of {len(number)} characters",
+                f"must be at most {MAX_NUMBER_LENGTH} characters long",
             )
             return 0
         value = int(number) if whole else float(number)
@@ -157,7 +185,7 @@ class _Scanner:
         while True:
             # A value is due here.
             offset, kind, value = self.next("must be a value")
-            self.values[self.path] = self.place(offset)
+            self.values[self.path] = offset
             if len(self.values) > MAX_VALUES:
                 self.fault("E-FILE-009", offset, f"more than {MAX_VALUES} values", f"must be at most {MAX_VALUES}")
                 raise _Stop
@@ -172,7 +200,12 @@ class _Scanner:
                 top = value
             if kind in "{[":
                 if len(holders) >= MAX_NESTING:
-                    self.fault("E-FILE-008", offset, f"brackets more than {MAX_NESTING} deep", f"must be at most {MAX_NESTING} deep")
+                    self.fault(
+                        "E-FILE-008",
+                        offset,
+                        f"brackets more than {MAX_NESTING} deep",
+                        f"must be at most {MAX_NESTING} deep",
+                    )
                     raise _Stop
                 holders.append(value)
                 if self._open(kind):
@@ -192,19 +225,26 @@ class _Scanner:
 
     def _open(self, kind: str) -> bool:
         """After an opening bracket: whether a first member follows; if none does, the bracket is closed."""
-        before = self.at
-        offset, mark, value = self.next('must be a key in double quotes or "}"' if kind == "{" else 'must be a value or "]"')
-        if kind == "{":
-            if mark == "}":
+        if kind == "[":
+            if self._closes("]"):
                 return False
-            if mark != '"':
-                raise self.refuse(offset, 'must be a key in double quotes or "}"')
-            self._key(offset, value, self.path)
+            self.path = (*self.path, 0)
             return True
-        if mark == "]":
+        offset, mark, key = self.next('must be a key in double quotes or "}"')
+        if mark == "}":
             return False
-        self.at = before
-        self.path = (*self.path, 0)
+        if mark != '"':
+            raise self.refuse(offset, 'must be a key in double quotes or "}"')
+        self._key(offset, key, self.path)
+        return True
+
+    def _closes(self, bracket: str) -> bool:
+        """Whether the next thing is a closing bracket, which is then taken."""
+        space = _SPACE.match(self.text, self.at)
+        after = space.end() if space else self.at
+        if not self.text.startswith(bracket, after):
+            return False
+        self.at = after + 1
         return True
 
     def _more(self, holder: Any) -> bool:
@@ -218,15 +258,26 @@ class _Scanner:
         if mark != ",":
             raise self.refuse(offset, f'must be "," or "{close}"')
         if isinstance(last, int):
-            after = _SPACE.match(self.text, self.at)
-            if after and self.text.startswith("]", after.end()):
-                self.fault("E-FILE-007", offset, "a comma before the closing bracket", "must be a value after a comma", "Remove the comma")
+            if self._closes("]"):
+                self.fault(
+                    "E-FILE-007",
+                    offset,
+                    "a comma before the closing bracket",
+                    "must be a value after a comma",
+                    "Remove the comma",
+                )
                 raise _Stop
             self.path = (*parent, last + 1)
             return True
         key_offset, kind, key = self.next("must be a key in double quotes")
         if kind == "}":
-            self.fault("E-FILE-007", offset, "a comma before the closing brace", "must be a key after a comma", "Remove the comma")
+            self.fault(
+                "E-FILE-007",
+                offset,
+                "a comma before the closing brace",
+                "must be a key after a comma",
+                "Remove the comma",
+            )
             raise _Stop
         if kind != '"':
             raise self.refuse(key_offset, "must be a key in double quotes")
@@ -236,10 +287,10 @@ class _Scanner:
     def _key(self, offset: int, key: str, parent: Path) -> None:
         self.path = (*parent, key)
         if self.path in self.keys:
-            first = self.keys[self.path].line
+            first = self.lines.place(self.keys[self.path]).line
             self.fault("E-FILE-010", offset, f"the key a second time (first in line {first})", "must be written once")
         else:
-            self.keys[self.path] = self.place(offset)
+            self.keys[self.path] = offset
         colon_offset, mark, _ = self.next('must be ":" after a key')
         if mark != ":":
             raise self.refuse(colon_offset, 'must be ":" after a key')
@@ -273,10 +324,13 @@ def scan(text: str) -> Scanned:
     """Scan a JSON text. The value is usable only if there are no faults."""
     scanner = _Scanner(text)
     value: Any = None
-    try:
+    with suppress(_Stop):
         value = scanner.run()
-    except _Stop:
-        pass
     return Scanned(
-        value, MappingProxyType(scanner.values), MappingProxyType(scanner.keys), tuple(scanner.faults), scanner.tokens
+        value,
+        MappingProxyType(scanner.values),
+        MappingProxyType(scanner.keys),
+        tuple(scanner.faults),
+        scanner.tokens,
+        scanner.lines,
     )

@@ -15,7 +15,14 @@ class SolverOptions(Frozen):
         le=0.5,
     )
     time_limit_s: float = field(
-        300.0, "Wall time after which the best verified plan is returned.", unit="s", default_source="assumed", gt=0, le=1e6
+        300.0,
+        "Wall time after which the best verified plan is returned.",
+        unit="s",
+        default_source="assumed",
+        gt=0,
+        le=1e6,
     )
-    threads: int = field(1, "Threads of the solver.", unit="threads", default_source="its search is serial", ge=1, le=256)
+    threads: int = field(
+        1, "Threads of the solver.", unit="threads", default_source="its search is serial", ge=1, le=256
+    )
     seed: int = field(0, "Seed of the solver's tie-breaking.", default_source="assumed", ge=0, le=2**31 - 1)

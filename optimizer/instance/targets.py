@@ -1,13 +1,9 @@
 """What must hold: latency, accuracy, memory, links, spares. Each is one limit of ``optimizer.limits``."""
 
-from typing import Self
-
-from pydantic import model_validator
-
-from optimizer.instance.fields import Frozen, field
+from optimizer.instance.fields import Ruled, field
 
 
-class Targets(Frozen):
+class Targets(Ruled):
     """Limits of every deployment. A latency that is absent is not limited."""
 
     tpot_ms: float | None = field(
@@ -92,37 +88,6 @@ class Targets(Frozen):
         ge=0,
         le=1000,
     )
-
-    @model_validator(mode="after")
-    def _one_accuracy_floor(self) -> Self:
-        if (self.accuracy_floor_score is None) != (self.accuracy_baseline_score is None):
-            raise ValueError("found one of accuracy_floor_score and accuracy_baseline_score; give both or neither")
-        if self.accuracy_floor_score is not None and self.accuracy_baseline_score is not None:
-            if self.accuracy_floor_fraction is not None:
-                raise ValueError("found accuracy_floor_fraction and accuracy_floor_score; give one of them")
-            if self.accuracy_floor_score > self.accuracy_baseline_score:
-                raise ValueError(
-                    f"found accuracy_floor_score {self.accuracy_floor_score} above accuracy_baseline_score "
-                    f"{self.accuracy_baseline_score}: no scheme is credited above the unquantized model"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _no_contradiction(self) -> Self:
-        if self.ttft_ms is not None and self.latency_ms is not None and self.ttft_ms > self.latency_ms:
-            raise ValueError(
-                f"found ttft_ms {self.ttft_ms} above latency_ms {self.latency_ms}; the first token comes before the last"
-            )
-        if (
-            self.vram_gib_per_accelerator is not None
-            and self.weights_gib_per_accelerator is not None
-            and self.weights_gib_per_accelerator > self.vram_gib_per_accelerator
-        ):
-            raise ValueError(
-                f"found weights_gib_per_accelerator {self.weights_gib_per_accelerator} above vram_gib_per_accelerator "
-                f"{self.vram_gib_per_accelerator}; weights are a part of the whole"
-            )
-        return self
 
     def accuracy_floor(self) -> float:
         """Floor relative to the unquantized model, 0..1 (0.99 where the planner states none: MLPerf Inference)."""

@@ -1,14 +1,11 @@
 """The work: which model is served, what a request looks like, how much comes at the peak and over the day."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Tag, model_validator
+from pydantic import Discriminator, Field, Tag
 
 from optimizer.catalog.rows import ModelArchitecture
-from optimizer.instance.fields import REQUIRED, Frozen, field
-
-#: Profiles are given by the hour of a day or of a week.
-PROFILE_LENGTHS = (24, 168)
+from optimizer.instance.fields import REQUIRED, Frozen, Ruled, field
 
 
 class RequestShape(Frozen):
@@ -26,7 +23,7 @@ class RequestShape(Frozen):
     )
 
 
-class Demand(Frozen):
+class Demand(Ruled):
     """Demand at the peak, in exactly one of three units."""
 
     output_tokens_per_s: float | None = field(
@@ -51,51 +48,21 @@ class Demand(Frozen):
         le=1e6,
     )
 
-    @model_validator(mode="after")
-    def _exactly_one_unit(self) -> Self:
-        given = [
-            name
-            for name in ("output_tokens_per_s", "requests_per_s", "concurrent_users")
-            if getattr(self, name) is not None
-        ]
-        if len(given) != 1:
-            found = " and ".join(given) if given else "none of them"
-            raise ValueError(
-                f"found {found}; give exactly one of output_tokens_per_s, requests_per_s, concurrent_users"
-            )
-        if self.think_time_s > 0 and self.concurrent_users is None:
-            raise ValueError("found think_time_s without concurrent_users; give both or neither")
-        return self
 
-
-class Load(Frozen):
+class Load(Ruled):
     """How the load moves below its peak: a mean, or a profile by the hour. The peak sizes, the mean is billed."""
 
     mean_fraction: float | None = field(
         None, "Mean load over the year as a share of the peak.", unit="fraction of peak", gt=0, le=1
     )
-    hourly_fractions: tuple[float, ...] | None = field(
+    hourly_fractions: tuple[Annotated[float, Field(ge=0, le=1)], ...] | None = field(
         None,
         "Load of each hour of a day (24 values) or of a week (168 values) as a share of the peak.",
         unit="fraction of peak",
     )
 
-    @model_validator(mode="after")
-    def _one_description(self) -> Self:
-        if self.mean_fraction is not None and self.hourly_fractions is not None:
-            raise ValueError("found mean_fraction and hourly_fractions; give one of them")
-        if self.hourly_fractions is not None:
-            values = self.hourly_fractions
-            if len(values) not in PROFILE_LENGTHS:
-                raise ValueError(f"found {len(values)} hourly_fractions; give 24 (a day) or 168 (a week)")
-            if any(not 0 <= value <= 1 for value in values):
-                raise ValueError("found hourly_fractions outside 0..1; each is a share of the peak")
-            if max(values) <= 0:
-                raise ValueError("found hourly_fractions that are all 0; at least one hour must carry load")
-        return self
 
-
-class ClassTargets(Frozen):
+class ClassTargets(Ruled):
     """Latency targets of one request class; what is absent is taken from ``targets``."""
 
     tpot_ms: float | None = field(None, "As targets.tpot_ms, for this class.", unit="ms", gt=0)
@@ -121,7 +88,7 @@ ModelChoice = Annotated[
 ]
 
 
-class ServingWorkload(Frozen):
+class ServingWorkload(Ruled):
     """A model served to users: one request class (``request`` and ``demand``) or several (``classes``)."""
 
     kind: Literal["serving"] = field("serving", "Kind of work.", default_source="the only kind in this version")
@@ -149,25 +116,6 @@ class ServingWorkload(Frozen):
     engine: Literal["generic", "vllm", "sglang", "tensorrt-llm"] = field(
         "generic", "Serving engine whose overheads are assumed.", default_source="a mean over engines"
     )
-
-    @model_validator(mode="after")
-    def _one_class_or_several(self) -> Self:
-        if self.classes:
-            if self.request is not None or self.demand is not None:
-                raise ValueError("found classes beside request or demand; give classes alone, or request and demand")
-            names = [one.name for one in self.classes]
-            if len(set(names)) != len(names):
-                raise ValueError("found two classes of one name; names of classes must differ")
-        elif self.request is None or self.demand is None:
-            raise ValueError("found neither request and demand nor classes; give request and demand")
-        if self.max_context_tokens is not None:
-            longest = max(one.input_tokens + one.output_tokens for one in self.shapes())
-            if self.max_context_tokens < longest:
-                raise ValueError(
-                    f"found max_context_tokens {self.max_context_tokens}, but a mean request has {longest} tokens; "
-                    f"must be at least {longest}"
-                )
-        return self
 
     def shapes(self) -> tuple[RequestShape, ...]:
         """Mean lengths of every class, in the order of the instance."""

@@ -1,0 +1,246 @@
+"""Every error that the product raises on purpose, and every stable code.
+
+::
+
+    OptimizerError                exit code
+    ├── InputError                3   the instance, or a file that it names, is bad or missing
+    ├── StoppedWithoutPlan        6   the time limit or an interrupt came before any verified plan
+    ├── SolverError               7   the solver is missing, failed or is numerically unsound
+    ├── GateFailed                8   a plan was found, but a gate that was asked for does not hold
+    └── InternalError             1   our own bug
+
+An instance that no cluster can satisfy (exit code 4) and a plan that is not proven (5) are answers, not errors.
+This module imports nothing of ours and nothing heavy: an input error has to be on the screen at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+__all__ = [
+    "CODES",
+    "Code",
+    "GateFailed",
+    "InputError",
+    "InternalError",
+    "OptimizerError",
+    "Problem",
+    "SolverError",
+    "StoppedWithoutPlan",
+    "printable",
+]
+
+
+def printable(text: str) -> str:
+    """Make text safe for a terminal: control characters, and halves of surrogate pairs, become escapes."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode() for one in text)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault of the input: where it is, what was found, what is allowed, what to do."""
+
+    code: str
+    file: str
+    line: int = 0
+    column: int = 0
+    field: str = ""
+    found: str = ""
+    allowed: str = ""
+    fix: str = ""
+
+    def __str__(self) -> str:
+        """One line: ``error[E-TARGETS-003] my.json:14:22 targets.tpot_ms: found -5; must be > 0 ms``."""
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        where = " ".join(part for part in (place, self.field) if part)
+        what = "; ".join(part for part in (f"found {self.found}" if self.found else "", self.allowed) if part)
+        text = f"error[{self.code}] {where}: {what}"
+        return printable(f"{text}. {self.fix}" if self.fix else text)
+
+
+class OptimizerError(Exception):
+    """Base of every error raised on purpose; carries the exit code of the command line."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class InputError(OptimizerError):
+    """The instance, or a file that it names, is bad or missing. Carries every problem, in the order of the file."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(one) for one in problems))
+
+
+class StoppedWithoutPlan(OptimizerError):  # noqa: N818 - it reports how a run ended
+    """The time limit or an interrupt came before any verified plan."""
+
+    exit_code: ClassVar[int] = 6
+
+
+class SolverError(OptimizerError):
+    """The solver is missing, failed, or answered something that cannot be trusted."""
+
+    exit_code: ClassVar[int] = 7
+
+
+class GateFailed(OptimizerError):  # noqa: N818 - it reports how a run ended
+    """A plan was found, but a gate that was asked for does not hold."""
+
+    exit_code: ClassVar[int] = 8
+
+
+class InternalError(OptimizerError):
+    """Our own bug: something that the program promises never to do."""
+
+    exit_code: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A stable code: what it means and what to do about it."""
+
+    code: str
+    meaning: str
+    remedy: str
+
+
+#: Sections of an instance whose faults share the numbers of ``FAULTS``: section of the code -> its place in the file.
+SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "INSTANCE": "the top level of the instance",
+        "WORKLOAD": "`workload`",
+        "TARGETS": "`targets`",
+        "CHOICES": "`choices`",
+        "SITE": "`site`",
+        "ECONOMICS": "`economics`",
+        "CATALOG": "`catalog`, or the file that it names",
+        "SOLVER": "`solver`",
+    }
+)
+
+#: Faults that any section can have: number -> (meaning, remedy).
+FAULTS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
+    {
+        1: ("A key is not known there.", "Use the nearest name that the message gives, or remove the key."),
+        2: (
+            "A value has the wrong JSON type.",
+            "Write the type that the message names; numbers go without quotes and unit.",
+        ),
+        3: (
+            "A number is outside its range.",
+            "Write a number in the range that the message names, in the unit of the key.",
+        ),
+        4: ("A required key is missing.", "Add the key."),
+        5: ("A value is not one of the allowed words.", "Write one of the words that the message lists."),
+        6: (
+            "A list or text is empty, too short or too long.",
+            "Leave the key out to get its default, or correct its length.",
+        ),
+        7: (
+            "A name is not in the catalogue.",
+            "Use the nearest name that the message gives, or add an own row in `catalog`.",
+        ),
+        9: ("A value contradicts others beside it, or has not the form asked for.", "Correct what the message says."),
+        8: ("A list names the same thing twice.", "Remove the repetition."),
+    }
+)
+
+_OWN: Final[tuple[tuple[str, str, str], ...]] = (
+    (
+        "E-FILE-001",
+        "The file does not exist.",
+        "Check the path; a path inside an instance is relative to the instance file.",
+    ),
+    ("E-FILE-002", "The path is a directory or another thing that is no file.", "Give the path of a JSON file."),
+    ("E-FILE-003", "The file cannot be read.", "Check its permissions."),
+    ("E-FILE-004", "The file is larger than any instance.", "Check that it is the right file."),
+    ("E-FILE-005", "The file is not UTF-8 text.", "Save it as UTF-8."),
+    ("E-FILE-006", "The file is empty.", "Start from a template: `optimize new`."),
+    ("E-FILE-007", "The file is not JSON.", "Correct the place that the message names."),
+    ("E-FILE-008", "Brackets are nested deeper than any instance nests them.", "Check that it is the right file."),
+    ("E-FILE-009", "The file holds more values than any instance.", "Check that it is the right file."),
+    ("E-FILE-010", "A key is written twice in one object.", "Remove one of the two."),
+    (
+        "E-FILE-011",
+        "A number is not finite, or too long to be a figure.",
+        "Write a finite number; leave the key out for no limit.",
+    ),
+    ("E-FILE-012", "The top level is not an object.", "Put the whole instance in braces."),
+    ("E-FILE-013", "A text holds half of a Unicode surrogate pair.", "Remove or complete the escape."),
+    (
+        "E-INSTANCE-020",
+        "The file is valid for its schema, but the program's own check refuses it.",
+        "Correct what the message says.",
+    ),
+    ("E-WORKLOAD-020", "Demand is not given in exactly one unit.", "Keep one of the three units."),
+    ("E-WORKLOAD-021", "A think time stands without concurrent users.", "Give both or neither."),
+    ("E-WORKLOAD-022", "The load below the peak is described twice.", "Keep the mean or the profile."),
+    (
+        "E-WORKLOAD-023",
+        "A load profile has neither 24 nor 168 values.",
+        "Give one value for each hour of a day or of a week.",
+    ),
+    ("E-WORKLOAD-024", "A load profile is zero all the time.", "At least one hour must carry load."),
+    (
+        "E-WORKLOAD-025",
+        "Request classes stand beside a single request and demand, or neither stands.",
+        "Keep one of the two forms.",
+    ),
+    (
+        "E-WORKLOAD-026",
+        "The longest request is shorter than the mean request.",
+        "Raise max_context_tokens or leave it out.",
+    ),
+    (
+        "E-WORKLOAD-030",
+        "The model's config.json does not exist.",
+        "Check the path; it is relative to the instance file.",
+    ),
+    ("E-WORKLOAD-031", "The model's config.json cannot be read.", "Give the path of a Hugging Face config.json."),
+    (
+        "E-WORKLOAD-032",
+        "The model's config.json describes a model that is not understood.",
+        "Give the architecture inline.",
+    ),
+    (
+        "E-TARGETS-020",
+        "One half of an absolute accuracy floor is missing.",
+        "Give the floor and the baseline, or neither.",
+    ),
+    ("E-TARGETS-021", "The accuracy floor is given twice.", "Keep the relative or the absolute floor."),
+    ("E-TARGETS-022", "The accuracy floor is above the unquantized model.", "Lower the floor."),
+    ("E-TARGETS-023", "The first token may come later than the whole answer.", "Lower ttft_ms or raise latency_ms."),
+    ("E-TARGETS-024", "Weights may take more memory than everything together.", "Lower one or raise the other."),
+    (
+        "E-CHOICES-020",
+        "No chosen accelerator can be had in any chosen way.",
+        "Add a price, an accelerator or a way of sourcing.",
+    ),
+    (
+        "E-ECONOMICS-020",
+        "Quantity discounts are out of order.",
+        "Sort them: counts must rise, discounts must not fall.",
+    ),
+    (
+        "E-OUTPUT-001",
+        "The output file exists and is not a plan of this instance.",
+        "Choose another path, or pass --force.",
+    ),
+    ("E-OUTPUT-002", "The output file cannot be written.", "Check the folder and its permissions."),
+)
+
+
+def _all_codes() -> Mapping[str, Code]:
+    codes = [Code(*row) for row in _OWN]
+    for section, place in SECTIONS.items():
+        for number, (meaning, remedy) in FAULTS.items():
+            codes.append(Code(f"E-{section}-{number:03d}", f"In {place}: {meaning[0].lower()}{meaning[1:]}", remedy))
+    return MappingProxyType({one.code: one for one in sorted(codes, key=lambda one: one.code)})
+
+
+#: Every stable code. A code is never given another meaning; a code out of use stays reserved.
+CODES: Final[Mapping[str, Code]] = _all_codes()

@@ -1,0 +1,199 @@
+"""Names in an instance that the catalogue must know: accelerators, models, schemes, cooling, places."""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Final
+
+from optimizer.instance.checking import Found
+from optimizer.instance.positions import Path
+from optimizer.instance.problems import field_name, nearest, section, shown
+
+if TYPE_CHECKING:
+    from optimizer.instance.model import Instance, OwnRows
+
+_DATA: Final = FilePath(__file__).parent.parent / "catalog" / "data"
+
+#: Word for a table, and the verb that lists it.
+_KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "accelerators": ("accelerator", "optimize catalog accelerators"),
+    "models": ("model", "optimize catalog models"),
+    "schemes": ("quantization scheme", "optimize catalog schemes"),
+    "kv_schemes": ("KV scheme", "optimize catalog schemes"),
+    "cooling": ("cooling option", "optimize catalog cooling"),
+    "climates": ("climate", ""),
+    "electricity": ("electricity region", ""),
+}
+
+#: Where an instance names rows: path, and the table. A list or an object stands for each of its values or keys.
+_NAMED: Final[tuple[tuple[Path, str], ...]] = (
+    (("workload", "model"), "models"),
+    (("choices", "accelerators"), "accelerators"),
+    (("choices", "supply"), "accelerators"),
+    (("choices", "schemes"), "schemes"),
+    (("choices", "kv_schemes"), "kv_schemes"),
+    (("choices", "cooling"), "cooling"),
+    (("site", "climate"), "climates"),
+    (("site", "electricity_region"), "electricity"),
+    (("economics", "prices"), "accelerators"),
+    (("economics", "cooling_prices"), "cooling"),
+)
+
+
+def model_path(model: str, folder: FilePath) -> FilePath | None:
+    """File that a model's text points at, or None where the text is a catalogue name or a Hugging Face id."""
+    if model.endswith(".json"):
+        return folder / model
+    if model.startswith((".", "/", "~")):
+        return folder / FilePath(model).expanduser() / "config.json"
+    return None
+
+
+def unknown_names(
+    value: Mapping[str, Any], rows: Mapping[str, Any], is_sound: Callable[[Path], bool]
+) -> Iterator[Found]:
+    """Names that neither the catalogue nor the planner's own rows know, and names given twice in two spellings.
+
+    Args:
+        value: The instance as written.
+        rows: The planner's own rows as written.
+        is_sound: Whether nothing at or below a path was found faulty before.
+    """
+    own = {table: _own_ids(rows.get(table)) for table in ("accelerators", "cooling")}
+    for path, table in _NAMED:
+        names = _at(value, path)
+        seen: dict[str, Path] = {}
+        for where, name in _names(names, path):
+            at_key = isinstance(names, Mapping)
+            if not isinstance(name, str) or not (is_sound(where) or at_key):
+                continue
+            if table == "models" and model_path(name, FilePath()) is not None:
+                continue
+            row_id, near = _resolved(table, name, own.get(table, frozenset()))
+            if row_id is None:
+                yield _unknown(table, name, near, where, at_key=at_key)
+            elif row_id in seen:
+                code = f"E-{section(where)}-008"
+                found = f"{shown(name)}, the same as {field_name(seen[row_id])}"
+                yield Found(code, where, found, "must be named once", at_key=at_key)
+            else:
+                seen[row_id] = where
+    yield from _unknown_in_rows(value.get("catalog"), own["accelerators"], is_sound)
+
+
+def _unknown_in_rows(rows: Any, own: frozenset[str], is_sound: Callable[[Path], bool]) -> Iterator[Found]:
+    """Prices in the instance's own rows that speak of no accelerator. (A separate file is seen to by its reader.)"""
+    if not isinstance(rows, Mapping):
+        return
+    for path, name in row_accelerators(rows):
+        where: Path = ("catalog", *path)
+        if isinstance(name, str) and is_sound(where):
+            row_id, near = _resolved("accelerators", name, own)
+            if row_id is None:
+                yield _unknown("accelerators", name, near, where, at_key=False)
+
+
+def unknown_in_file(rows: Mapping[str, Any], is_sound: Callable[[Path], bool]) -> Iterator[Found]:
+    """Prices in a file of own rows that speak of no accelerator."""
+    own = _own_ids(rows.get("accelerators"))
+    for where, name in row_accelerators(rows):
+        if isinstance(name, str) and is_sound(where):
+            row_id, near = _resolved("accelerators", name, own)
+            if row_id is None:
+                yield _unknown("accelerators", name, near, where, at_key=False, code="E-CATALOG-007")
+
+
+def row_accelerators(rows: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+    """Accelerators that the price rows name, with their paths."""
+    for table in ("purchase_prices", "rental_offers"):
+        written = rows.get(table)
+        for index, row in enumerate(written if isinstance(written, list) else ()):
+            if isinstance(row, Mapping):
+                yield (table, index, "accelerator"), row.get("accelerator")
+
+
+def _unknown(table: str, name: str, near: str, where: Path, *, at_key: bool, code: str = "") -> Found:
+    word, verb = _KINDS[table]
+    fix = f"Did you mean {near}?" if near else f"`{verb}` lists them" if verb else ""
+    allowed = f"must be {'an' if word[0] in 'aeiou' else 'a'} {word} of the catalogue"
+    return Found(code or f"E-{section(where)}-007", where, shown(name), allowed, fix, at_key)
+
+
+def _resolved(table: str, name: str, own: frozenset[str]) -> tuple[str | None, str]:
+    """Id that a name means, or None and the nearest one."""
+    if name in own or name in _packaged_ids(table):
+        return name, ""
+    # Loads pydantic: worth it for an alias, which leads to a plan, and bearable for a misspelt name.
+    from optimizer.catalog import UnknownName, load_catalog
+
+    try:
+        return load_catalog().resolve(table, name), ""
+    except UnknownName as error:
+        return None, nearest(name, own) or " or ".join(error.nearest)
+
+
+@cache
+def _packaged_ids(table: str) -> frozenset[str]:
+    """Ids of a packaged table, read without building a row."""
+    with (_DATA / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        column = next(lines).index("id")
+        return frozenset(line[column] for line in lines if line)
+
+
+def _own_ids(rows: Any) -> frozenset[str]:
+    if not isinstance(rows, list):
+        return frozenset()
+    return frozenset(str(row["id"]) for row in rows if isinstance(row, Mapping) and "id" in row)
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(str(step))
+    return value
+
+
+def _names(names: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    if isinstance(names, Mapping):
+        yield from (((*path, key), key) for key in names)
+    elif isinstance(names, list):
+        yield from (((*path, index), name) for index, name in enumerate(names))
+    elif names is not None:
+        yield path, names
+
+
+def none_priced(instance: "Instance", rows: "OwnRows") -> Iterator[Found]:
+    """Whether not one of the accelerators that were asked for can be had in a way that was asked for."""
+    wanted = instance.choices.accelerators
+    if wanted is None:
+        return
+    from optimizer.catalog import load_catalog
+
+    catalog = load_catalog().with_rows(
+        accelerators=rows.accelerators, purchase_prices=rows.purchase_prices, rental_offers=rows.rental_offers
+    )
+
+    def meant(name: str) -> str:
+        return name if name in catalog.accelerators else catalog.resolve_accelerator(name)
+
+    terms = {(key[0], key[2]) for key in catalog.cheapest_offers(instance.economics.price_classes)}
+    own = {meant(name): prices for name, prices in instance.economics.prices.items()}
+    for name in wanted:
+        row_id = meant(name)
+        prices = own.get(row_id)
+        for way in instance.choices.sourcing:
+            if way == "buy":
+                stated = prices is not None and prices.server_usd is not None
+                packaged = row_id in catalog.purchase_prices or row_id in catalog.card_prices
+            else:
+                stated = prices is not None and getattr(prices, f"{way}_usd_per_hour") is not None
+                packaged = (row_id, way) in terms
+            if stated or packaged:
+                return
+    ways = ", ".join(instance.choices.sourcing)
+    found = f"{', '.join(wanted[:5])}, of which none has a price for {ways}"
+    fix = "Add economics.prices, or another way to choices.sourcing"
+    yield Found("E-CHOICES-020", ("choices", "accelerators"), found, "must have a price", fix)

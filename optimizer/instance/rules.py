@@ -1,0 +1,206 @@
+"""Rules between fields: what no single field's type or range can say.
+
+Each rule is written once, over plain values, and used twice: by the reader, which has the place of every value in the
+file at hand and must not load pydantic to report a fault, and by the pydantic shapes, so that an instance built in
+Python obeys the same rules.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, Final
+
+#: Profiles are given by the hour of a day or of a week.
+PROFILE_LENGTHS: Final = (24, 168)
+
+Values = Mapping[str, Any]
+#: Keys from the object that the rule speaks about.
+Inner = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that does not hold: at which field, what was found, what is allowed."""
+
+    field: Inner
+    found: str
+    allowed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of one shape. It is asked only if every field that it reads is sound in itself."""
+
+    code: str
+    reads: tuple[str, ...]
+    check: Callable[[Values], Iterator[Broken]]
+
+
+def _given(values: Values, *names: str) -> list[str]:
+    return [name for name in names if values.get(name) is not None]
+
+
+def _demand_unit(values: Values) -> Iterator[Broken]:
+    units = ("output_tokens_per_s", "requests_per_s", "concurrent_users")
+    given = _given(values, *units)
+    if len(given) != 1:
+        where: Inner = (given[1],) if given else ()
+        yield Broken(where, " and ".join(given) or "no demand", f"must be exactly one of {', '.join(units)}")
+
+
+def _think_time(values: Values) -> Iterator[Broken]:
+    if values.get("think_time_s") and values.get("concurrent_users") is None:
+        yield Broken(("think_time_s",), "think_time_s without concurrent_users", "must be both or neither")
+
+
+def _one_load(values: Values) -> Iterator[Broken]:
+    if len(_given(values, "mean_fraction", "hourly_fractions")) == 2:
+        yield Broken(("hourly_fractions",), "hourly_fractions beside mean_fraction", "must be one of them")
+
+
+def _profile_length(values: Values) -> Iterator[Broken]:
+    hours = values.get("hourly_fractions")
+    if hours is not None and len(hours) not in PROFILE_LENGTHS:
+        yield Broken(("hourly_fractions",), f"{len(hours)} values", "must be 24 (a day) or 168 (a week)")
+
+
+def _profile_carries(values: Values) -> Iterator[Broken]:
+    hours = values.get("hourly_fractions")
+    if hours and max(hours) <= 0:
+        yield Broken(("hourly_fractions",), "no hour with load", "must have at least one hour above 0")
+
+
+def _one_class_or_several(values: Values) -> Iterator[Broken]:
+    single = _given(values, "request", "demand")
+    if values.get("classes"):
+        if single:
+            yield Broken((single[0],), f"{' and '.join(single)} beside classes", "must be one of the two forms")
+    elif len(single) < 2:
+        missing = " and ".join(name for name in ("request", "demand") if name not in single)
+        yield Broken((), f"neither {missing} nor classes", "must have request and demand, or classes")
+
+
+def _class_names(values: Values) -> Iterator[Broken]:
+    seen: dict[str, int] = {}
+    for index, one in enumerate(values.get("classes") or ()):
+        if one.get("name") in seen:
+            yield Broken(("classes", index, "name"), f"the name of classes[{seen[one['name']]}]", "must differ")
+        elif one.get("name") is not None:
+            seen[one["name"]] = index
+
+
+def _longest_context(values: Values) -> Iterator[Broken]:
+    limit = values.get("max_context_tokens")
+    shapes = [one.get("request") for one in values.get("classes") or ()] or [values.get("request")]
+    lengths = [one["input_tokens"] + one["output_tokens"] for one in shapes if one]
+    if limit is not None and lengths and limit < max(lengths):
+        allowed = f"must be >= {max(lengths)} tokens, input and output of a mean request"
+        yield Broken(("max_context_tokens",), str(limit), allowed)
+
+
+def _absolute_floor(values: Values) -> Iterator[Broken]:
+    given = _given(values, "accuracy_floor_score", "accuracy_baseline_score")
+    if len(given) == 1:
+        other = "accuracy_baseline_score" if given[0] == "accuracy_floor_score" else "accuracy_floor_score"
+        yield Broken((given[0],), f"{given[0]} without {other}", "must be both or neither")
+
+
+def _one_floor(values: Values) -> Iterator[Broken]:
+    if len(_given(values, "accuracy_floor_fraction", "accuracy_floor_score")) == 2:
+        found = "accuracy_floor_score beside accuracy_floor_fraction"
+        yield Broken(("accuracy_floor_score",), found, "must be one of them")
+
+
+def _floor_below_baseline(values: Values) -> Iterator[Broken]:
+    floor, baseline = values.get("accuracy_floor_score"), values.get("accuracy_baseline_score")
+    if floor is not None and baseline is not None and floor > baseline:
+        allowed = f"must be <= {baseline:g} points, accuracy_baseline_score: quantizing is credited with no gain"
+        yield Broken(("accuracy_floor_score",), f"{floor:g}", allowed)
+
+
+def _first_token(values: Values) -> Iterator[Broken]:
+    ttft, latency = values.get("ttft_ms"), values.get("latency_ms")
+    if ttft is not None and latency is not None and ttft > latency:
+        yield Broken(("ttft_ms",), f"{ttft:g}", f"must be <= {latency:g} ms, latency_ms of the whole answer")
+
+
+def _weights_within_memory(values: Values) -> Iterator[Broken]:
+    weights, memory = values.get("weights_gib_per_accelerator"), values.get("vram_gib_per_accelerator")
+    if weights is not None and memory is not None and weights > memory:
+        allowed = f"must be <= {memory:g} GiB, vram_gib_per_accelerator: weights are a part of it"
+        yield Broken(("weights_gib_per_accelerator",), f"{weights:g}", allowed)
+
+
+def _discounts_rise(values: Values) -> Iterator[Broken]:
+    steps = [(one["from_servers"], one["discount_fraction"]) for one in values.get("discounts") or ()]
+    for index, ((count, share), (next_count, next_share)) in enumerate(pairwise(steps), 1):
+        if next_count <= count:
+            allowed = f"must be > {count} servers, the step before"
+            yield Broken(("discounts", index, "from_servers"), str(next_count), allowed)
+        if next_share < share:
+            allowed = f"must be >= {share:g}, the step before"
+            yield Broken(("discounts", index, "discount_fraction"), f"{next_share:g}", allowed)
+
+
+def _row_ids(values: Values) -> Iterator[Broken]:
+    for table in ("accelerators", "cooling"):
+        seen: dict[str, int] = {}
+        for index, row in enumerate(values.get(table) or ()):
+            if row["id"] in seen:
+                yield Broken((table, index, "id"), f"the id of {table}[{seen[row['id']]}]", "must differ")
+            else:
+                seen[row["id"]] = index
+
+
+def _class_latency(values: Values) -> Iterator[Broken]:
+    """A class takes what it leaves out from ``targets``; the two together must make sense too."""
+    common = values.get("targets") or {}
+    for index, one in enumerate((values.get("workload") or {}).get("classes") or ()):
+        own = {name: value for name, value in (one.get("targets") or {}).items() if value is not None}
+        if {"ttft_ms", "latency_ms"} <= set(own) or not own:
+            continue
+        merged = {name: common.get(name) for name in ("ttft_ms", "latency_ms")} | own
+        for broken in _first_token(merged):
+            name = "ttft_ms" if "ttft_ms" in own else "latency_ms"
+            where: Inner = ("workload", "classes", index, "targets", name)
+            yield Broken(where, f"ttft_ms {merged['ttft_ms']:g} ms for this class", broken.allowed)
+
+
+#: Rules by shape, in the order in which they are told.
+RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
+    {
+        "Demand": (
+            Rule("E-WORKLOAD-020", ("output_tokens_per_s", "requests_per_s", "concurrent_users"), _demand_unit),
+            Rule("E-WORKLOAD-021", ("think_time_s", "concurrent_users"), _think_time),
+        ),
+        "Load": (
+            Rule("E-WORKLOAD-022", ("mean_fraction", "hourly_fractions"), _one_load),
+            Rule("E-WORKLOAD-023", ("hourly_fractions",), _profile_length),
+            Rule("E-WORKLOAD-024", ("hourly_fractions",), _profile_carries),
+        ),
+        "ServingWorkload": (
+            Rule("E-WORKLOAD-025", ("request", "demand", "classes"), _one_class_or_several),
+            Rule("E-WORKLOAD-008", ("classes",), _class_names),
+            Rule("E-WORKLOAD-026", ("max_context_tokens", "request", "classes"), _longest_context),
+        ),
+        "ClassTargets": (Rule("E-TARGETS-023", ("ttft_ms", "latency_ms"), _first_token),),
+        "Targets": (
+            Rule("E-TARGETS-020", ("accuracy_floor_score", "accuracy_baseline_score"), _absolute_floor),
+            Rule("E-TARGETS-021", ("accuracy_floor_fraction", "accuracy_floor_score"), _one_floor),
+            Rule("E-TARGETS-022", ("accuracy_floor_score", "accuracy_baseline_score"), _floor_below_baseline),
+            Rule("E-TARGETS-023", ("ttft_ms", "latency_ms"), _first_token),
+            Rule("E-TARGETS-024", ("weights_gib_per_accelerator", "vram_gib_per_accelerator"), _weights_within_memory),
+        ),
+        "AcceleratorPrices": (Rule("E-ECONOMICS-020", ("discounts",), _discounts_rise),),
+        "OwnRows": (Rule("E-CATALOG-008", ("accelerators", "cooling"), _row_ids),),
+        "Instance": (Rule("E-TARGETS-023", ("workload", "targets"), _class_latency),),
+    }
+)
+
+
+def broken_rules(shape: str, values: Values) -> Iterator[tuple[Rule, Broken]]:
+    """Every rule of a shape that sound values break."""
+    for rule in RULES.get(shape, ()):
+        for broken in rule.check(values):
+            yield rule, broken
