@@ -1,6 +1,7 @@
 """The inputs of a prediction: deployments as columns, and the traffic they serve."""
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,7 +77,7 @@ class Deployments:
             given["attention_weight_bytes"] = weight_bytes
         names = [field.name for field in fields(cls)]
         columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(given[name])) for name in names))
-        values = {
+        values: dict[str, Any] = {
             name: np.ascontiguousarray(column, dtype=np.int64 if name.endswith("_index") else np.float64)
             for name, column in zip(names, columns, strict=True)
         }
@@ -95,8 +96,8 @@ class Deployments:
         """Accelerators of one replica: tensor x pipeline x attention-data parallel."""
         return self.tensor_parallel * self.pipeline_parallel * self.attention_data_parallel
 
-    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Deployments":
-        """The given rows, by index or by mask."""
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Deployments":
+        """The given rows, by index, mask or slice."""
         return Deployments(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 

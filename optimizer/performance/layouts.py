@@ -122,14 +122,16 @@ def _cuts_block(width: int, ranks: IntArray, block: IntArray) -> NDArray[np.bool
     if width == 0:
         return np.zeros(np.broadcast_shapes(ranks.shape, block.shape), dtype=np.bool_)
     # Without blocks engines pad; with blocks neither an uneven cut nor a part of a block can be loaded.
-    return (block > 1) & (ranks > 1) & ((width % ranks != 0) | ((width // ranks) % block != 0))
+    cut: NDArray[np.bool_] = (block > 1) & (ranks > 1) & ((width % ranks != 0) | ((width // ranks) % block != 0))
+    return cut
 
 
 def _uneven(heads: int, ranks: IntArray) -> NDArray[np.bool_]:
     """Heads that can neither be divided among the ranks nor copied to them."""
     if heads == 0:
         return np.zeros_like(ranks, dtype=np.bool_)
-    return (heads % ranks != 0) & (ranks % heads != 0)
+    uneven: NDArray[np.bool_] = (heads % ranks != 0) & (ranks % heads != 0)
+    return uneven
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.performance.architecture import Architecture
-from optimizer.performance.communication import StepCommunication, step_communication
+from optimizer.performance.communication import step_communication
 from optimizer.performance.deployments import Deployments, Traffic
 from optimizer.performance.factors import ENGINES, Factors, FloatArray
 from optimizer.performance.memory import MemoryItems, kv_tokens_available, max_concurrency, memory_items
 from optimizer.performance.roofline import (
     FLOP_PER_PARAMETER,
+    WIDE_WEIGHT_BYTES,
     attention_ms_per_flop,
     compute_ms_per_flop,
     decode_attention_ms,
@@ -24,8 +25,8 @@ from optimizer.performance.roofline import (
 from optimizer.performance.sharding import Shards, decode_context_tokens, shard_cache, shard_weights
 
 _MS_PER_US = 1e-3
-#: From this many bytes on a weight is held, and multiplied, in 16 bits.
-_WIDE_WEIGHT_BYTES = 1.5
+#: Rows worked on at a time.
+BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +101,7 @@ def _uneven_stages(layers: int, deployments: Deployments) -> FloatArray:
 
 
 def _dense_times(
-    a: Architecture, d: Deployments, shards: Shards, factors: Factors, uneven: FloatArray
+    d: Deployments, shards: Shards, factors: Factors, uneven: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Reading all dense weights, one token through them with the head, and one without it (prompts), in ms."""
     attention_stream = stream_ms_per_byte(d, d.attention_weight_bytes, factors)
@@ -110,21 +111,21 @@ def _dense_times(
     layers_ms = layers_ms + shards.router_bytes * wide_stream
     weights = layers_ms * uneven + shards.head_bytes * wide_stream
     flop, wide_flop = compute_ms_per_flop(d, factors), wide_compute_ms_per_flop(d, factors)
-    wide_attention = (d.attention_weight_bytes >= _WIDE_WEIGHT_BYTES) & (d.weight_bytes < _WIDE_WEIGHT_BYTES)
+    wide_attention = (d.attention_weight_bytes >= WIDE_WEIGHT_BYTES) & (d.weight_bytes < WIDE_WEIGHT_BYTES)
     attention = shards.attention_parameters * np.where(wide_attention, wide_flop, flop)
     layers_token = FLOP_PER_PARAMETER * (shards.quantized_parameters * flop + attention) * uneven
     head = FLOP_PER_PARAMETER * shards.wide_parameters * wide_flop
     return weights, layers_token + head, layers_token
 
 
-def prepare_columns(
+def _prepare_block(
     architecture: Architecture,
     deployments: Deployments,
     traffic: Traffic,
     factors: Factors,
     usable_memory_fraction: FloatArray | float | None = None,
 ) -> tuple[PreparedColumns, PreparedScalars]:
-    """Everything about deployments and traffic that the load does not change."""
+    """A block of rows of ``prepare_columns``."""
     a, d = architecture, deployments
     engine = ENGINES.index(traffic.engine)
     shards, cache = shard_weights(a, d), shard_cache(a, d)
@@ -133,12 +134,14 @@ def prepare_columns(
         a, d, traffic, factors, usable_memory_fraction=usable_memory_fraction, shards=shards, cache=cache
     )
     uneven = _uneven_stages(a.layers, d)
-    weights, token, prompt_token = _dense_times(a, d, shards, factors, uneven)
-    imbalance = np.where(d.expert_parallel > 1, factors.expert_imbalance, 1.0)
-    stream = stream_ms_per_byte(d, d.weight_bytes, factors) / factors.expert_bandwidth_factor
-    flop = compute_ms_per_flop(d, factors) / factors.expert_flop_factor
-    expert_weights = shards.expert_bytes * stream * uneven * imbalance
-    expert_token = FLOP_PER_PARAMETER * shards.expert_parameters_per_token * flop * uneven * imbalance
+    weights, token, prompt_token = _dense_times(d, shards, factors, uneven)
+    expert_weights = expert_token = np.zeros(d.size)
+    if a.moe_layers:
+        imbalance = np.where(d.expert_parallel > 1, factors.expert_imbalance, 1.0)
+        stream = stream_ms_per_byte(d, d.weight_bytes, factors) / factors.expert_bandwidth_factor
+        flop = compute_ms_per_flop(d, factors) / factors.expert_flop_factor
+        expert_weights = shards.expert_bytes * stream * uneven * imbalance
+        expert_token = FLOP_PER_PARAMETER * shards.expert_parameters_per_token * flop * uneven * imbalance
     layer_us = a.layers * factors.layer_overhead_us[engine] + a.moe_layers * factors.moe_layer_overhead_us[engine]
     fixed = factors.step_overhead_ms[engine] + layer_us * _MS_PER_US + np.zeros(d.size)
     host = factors.sequence_overhead_us[engine] * _MS_PER_US + np.zeros(d.size)
@@ -156,7 +159,7 @@ def prepare_columns(
     per_token = np.minimum(comm.small_per_token_ms, comm.large_per_token_ms) + comm.other_per_token_ms
     share = work + quadratic + new * per_token
     ranks = d.attention_data_parallel * d.pipeline_parallel
-    return PreparedColumns(
+    columns = PreparedColumns(
         ranks=ranks,
         attention_data_parallel=d.attention_data_parallel,
         weights_ms=weights,
@@ -185,7 +188,8 @@ def prepare_columns(
         kv_tokens_capacity=kv_tokens_available(memory, d, traffic),
         largest_concurrency=max_concurrency(memory, d),
         **_memory_columns(memory),
-    ), PreparedScalars(
+    )
+    scalars = PreparedScalars(
         output_tokens=traffic.output_tokens,
         tokens_per_sequence=1.0 + traffic.speculative_accepted_tokens,
         tokens_per_step=1.0 + traffic.speculative_accepted_tokens,
@@ -196,10 +200,33 @@ def prepare_columns(
         queue_fraction=factors.queue_fraction,
         request_ms=float(factors.request_overhead_ms[engine]),
     )
+    return columns, scalars
 
 
 def _memory_columns(memory: MemoryItems) -> dict[str, FloatArray]:
     return {field.name: getattr(memory, field.name) for field in fields(memory)}
 
 
-__all__ = ["PreparedColumns", "PreparedScalars", "StepCommunication", "prepare_columns"]
+def prepare_columns(
+    architecture: Architecture,
+    deployments: Deployments,
+    traffic: Traffic,
+    factors: Factors,
+    usable_memory_fraction: FloatArray | float | None = None,
+) -> tuple[PreparedColumns, PreparedScalars]:
+    """Everything about deployments and traffic that the load does not change, columns of length n.
+
+    Works in blocks of rows whose temporaries stay in the processor's cache.
+    """
+    n = deployments.size
+    if n <= BLOCK_ROWS:
+        return _prepare_block(architecture, deployments, traffic, factors, usable_memory_fraction)
+    usable = usable_memory_fraction
+    out = {field.name: np.empty(n) for field in fields(PreparedColumns)}
+    for start in range(0, n, BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        part = usable[block] if isinstance(usable, np.ndarray) and usable.ndim else usable
+        columns, scalars = _prepare_block(architecture, deployments.take(block), traffic, factors, part)
+        for name, values in out.items():
+            values[block] = getattr(columns, name)
+    return PreparedColumns(**out), scalars

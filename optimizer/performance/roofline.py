@@ -5,6 +5,7 @@ overlap only partly, which the exponent of the join describes (kernel tables of 
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optimizer.performance.architecture import Architecture
 from optimizer.performance.deployments import Deployments
@@ -13,7 +14,7 @@ from optimizer.performance.sharding import CacheShards
 from optimizer.units import BYTES_PER_GB, FLOP_PER_TFLOP, MS_PER_S
 
 #: Bytes per stored weight from which a scheme streams like 16-bit, and like 8-bit, weights.
-_WIDE_WEIGHT_BYTES, _BYTE_WEIGHT_BYTES = 1.5, 0.75
+WIDE_WEIGHT_BYTES, _BYTE_WEIGHT_BYTES = 1.5, 0.75
 #: A multiply and an add.
 FLOP_PER_PARAMETER = 2.0
 
@@ -27,33 +28,41 @@ def smooth_max(first: FloatArray, second: FloatArray, exponent: float) -> FloatA
     return np.asarray(larger * (1.0 + ratio**exponent) ** (1.0 / exponent), dtype=np.float64)
 
 
-def weight_width_index(weight_bytes: FloatArray) -> FloatArray:
+def weight_width_index(weight_bytes: FloatArray) -> NDArray[np.int64]:
     """Index into ``WEIGHT_WIDTHS`` of weights of the given bytes."""
-    return np.where(weight_bytes >= _WIDE_WEIGHT_BYTES, 0, np.where(weight_bytes >= _BYTE_WEIGHT_BYTES, 1, 2))
+    index: NDArray[np.int64] = (weight_bytes < WIDE_WEIGHT_BYTES).astype(np.int64)
+    index += weight_bytes < _BYTE_WEIGHT_BYTES
+    return index
+
+
+def _pick(table: FloatArray, row: NDArray[np.int64], column: NDArray[np.int64] | int) -> FloatArray:
+    """``table[row, column]``; a flat take costs a third of two-dimensional indexing."""
+    picked: FloatArray = np.take(table.ravel(), row * table.shape[1] + column)
+    return picked
 
 
 def stream_ms_per_byte(deployments: Deployments, weight_bytes: FloatArray, factors: Factors) -> FloatArray:
     """Milliseconds to read one byte of weights of the given width."""
-    width = weight_width_index(weight_bytes).astype(np.int64)
-    efficiency = factors.bandwidth_efficiency[deployments.generation_index, width]
+    width = weight_width_index(weight_bytes)
+    efficiency = _pick(factors.bandwidth_efficiency, deployments.generation_index, width)
     return MS_PER_S / (efficiency * deployments.memory_bandwidth_gb_s * BYTES_PER_GB)
 
 
 def compute_ms_per_flop(deployments: Deployments, factors: Factors) -> FloatArray:
     """Milliseconds of one operation of the scheme's format in a large matrix product."""
-    efficiency = factors.flop_efficiency[deployments.generation_index, deployments.precision_index]
+    efficiency = _pick(factors.flop_efficiency, deployments.generation_index, deployments.precision_index)
     return MS_PER_S / (efficiency * deployments.compute_tflops * FLOP_PER_TFLOP)
 
 
 def wide_compute_ms_per_flop(deployments: Deployments, factors: Factors) -> FloatArray:
     """The same for layers that stay in 16 bits."""
-    efficiency = factors.flop_efficiency[deployments.generation_index, 0]
+    efficiency = _pick(factors.flop_efficiency, deployments.generation_index, 0)
     return MS_PER_S / (efficiency * deployments.fp16_tflops * FLOP_PER_TFLOP)
 
 
 def attention_ms_per_flop(deployments: Deployments, factors: Factors) -> FloatArray:
     """The same for attention over the context, which runs in 16 bits."""
-    efficiency = factors.attention_flop_efficiency[deployments.generation_index]
+    efficiency = np.take(factors.attention_flop_efficiency, deployments.generation_index)
     return MS_PER_S / (efficiency * deployments.fp16_tflops * FLOP_PER_TFLOP)
 
 
@@ -67,7 +76,7 @@ def decode_attention_ms(
     reading it.
     """
     a, d = architecture, deployments
-    efficiency = factors.kv_bandwidth_efficiency[d.generation_index]
+    efficiency = np.take(factors.kv_bandwidth_efficiency, d.generation_index)
     read = cache.sequence_bytes(context_tokens) + cache.state_bytes
     reading = read * MS_PER_S / (efficiency * d.memory_bandwidth_gb_s * BYTES_PER_GB)
     heads = a.attention_heads / d.tensor_parallel

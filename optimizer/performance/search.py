@@ -31,7 +31,7 @@ def highest_admissible_concurrency(
             ("total_gib", memory_gib),
             ("nvlink_gb_s", nvlink_gb_s),
         )
-        if not np.all(np.isposinf(value))
+        if not np.all(np.asarray(value, dtype=np.float64) == np.inf)
     }
     low = np.zeros(n, dtype=np.int64)
     high = np.minimum(prepared.columns.largest_concurrency, max_concurrency).astype(np.int64)

@@ -14,12 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from optimizer.performance.architecture import Architecture
 from optimizer.performance.deployments import Deployments, Traffic
 from optimizer.performance.factors import Factors, FloatArray
-from optimizer.performance.prepare import PreparedColumns, PreparedScalars, prepare_columns
+from optimizer.performance.prepare import BLOCK_ROWS, PreparedColumns, PreparedScalars, prepare_columns
 from optimizer.performance.roofline import smooth_max
 from optimizer.units import MS_PER_S
 
-#: Rows worked on at a time, so that the temporaries stay in the processor's cache.
-_BLOCK_ROWS = 8192
 _MS_GB_PER_BYTE_S = 1e-6
 
 
@@ -98,7 +96,7 @@ class Prepared:
         load = np.broadcast_to(load, shape)
         if load.size and not np.min(load) >= 1.0:
             raise ValueError("concurrency must be at least 1")
-        rows_per_block = max(1, _BLOCK_ROWS // (shape[1] if load.ndim == 2 else 1))
+        rows_per_block = max(1, BLOCK_ROWS // (shape[1] if load.ndim == 2 else 1))
         if shape[0] <= rows_per_block:
             return ServingPrediction(**_evaluate(self.columns, self.scalars, load))
         out = {field.name: np.empty(shape) for field in fields(ServingPrediction)}
@@ -200,5 +198,20 @@ def predict_serving(
     usable_memory_fraction: FloatArray | float | None = None,
 ) -> ServingPrediction:
     """Predict every deployment at its concurrency: ``prepare(...).at(concurrency)`` in one call."""
-    prepared = prepare(architecture, deployments, traffic, factors, usable_memory_fraction=usable_memory_fraction)
-    return prepared.at(concurrency)
+    n = deployments.size
+    load = np.asarray(concurrency, dtype=np.float64)
+    if n <= BLOCK_ROWS or load.ndim == 2:
+        prepared = prepare(architecture, deployments, traffic, factors, usable_memory_fraction=usable_memory_fraction)
+        return prepared.at(load)
+    # Block by block, the hoisted columns never leave the processor's cache.
+    load = np.broadcast_to(load, (n,))
+    usable = usable_memory_fraction
+    out = {field.name: np.empty(n) for field in fields(ServingPrediction)}
+    for start in range(0, n, BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        part = usable[block] if isinstance(usable, np.ndarray) and usable.ndim else usable
+        prepared = prepare(architecture, deployments.take(block), traffic, factors, usable_memory_fraction=part)
+        seen = prepared.at(load[block])
+        for name, values in out.items():
+            values[block] = getattr(seen, name)
+    return ServingPrediction(**out)

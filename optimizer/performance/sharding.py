@@ -118,10 +118,8 @@ def shard_cache(architecture: Architecture, deployments: Deployments) -> CacheSh
     where there are more ranks than heads."""
     a, d = architecture, deployments
     tp = d.tensor_parallel
-    if a.has_latent_attention:
-        full_cut = np.ones_like(tp)
-    else:
-        full_cut = np.minimum(tp, max(a.global_kv_heads or a.kv_heads, 1))
+    heads = max(a.global_kv_heads or a.kv_heads, 1)
+    full_cut = np.ones_like(tp) if a.has_latent_attention else np.minimum(tp, heads)
     full = kv_elements_per_token_full(a) / full_cut * d.kv_bytes
     # The indexer's keys are kept in one byte and copied like the latent.
     full = full + index_elements_per_token(a)
