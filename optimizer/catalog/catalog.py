@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 
 from optimizer.catalog.names import UnknownName, folded, resolve
@@ -37,7 +37,7 @@ OfferKey = tuple[str, int, Term]
 _SPEED_TOLERANCE: Final = 0.02
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Catalog:
     """Every table of the catalogue, each a mapping from id to row that loads when first asked.
 
@@ -185,20 +185,20 @@ _SINGULAR: Final = {
 def load_catalog() -> Catalog:
     """The packaged catalogue. Cheap: no file is read before a table is asked."""
     return Catalog(
-        accelerators=Table(Accelerator, keyed("accelerators.csv")),
-        purchase_prices=Table(PurchasePrice, _prices(cards=False)),
-        card_prices=Table(PurchasePrice, _prices(cards=True)),
-        rental_offers=Table(RentalOffer, keyed("rental_offers.csv")),
-        fabrics=Table(Fabric, keyed("fabrics.csv")),
-        models=Table(ModelArchitecture, keyed("models.csv")),
-        schemes=Table(QuantizationScheme, _with_recoveries("schemes.csv")),
-        kv_schemes=Table(KvScheme, _with_recoveries("kv_schemes.csv")),
-        recovery_steps=Table(RecoveryStep, keyed("recovery_steps.csv")),
-        cooling=Table(CoolingOption, keyed("cooling.csv")),
+        accelerators=Table(Accelerator, partial(keyed, "accelerators.csv")),
+        purchase_prices=Table(PurchasePrice, partial(_prices, cards=False)),
+        card_prices=Table(PurchasePrice, partial(_prices, cards=True)),
+        rental_offers=Table(RentalOffer, partial(keyed, "rental_offers.csv")),
+        fabrics=Table(Fabric, partial(keyed, "fabrics.csv")),
+        models=Table(ModelArchitecture, partial(keyed, "models.csv")),
+        schemes=Table(QuantizationScheme, partial(_with_recoveries, "schemes.csv")),
+        kv_schemes=Table(KvScheme, partial(_with_recoveries, "kv_schemes.csv")),
+        recovery_steps=Table(RecoveryStep, partial(keyed, "recovery_steps.csv")),
+        cooling=Table(CoolingOption, partial(keyed, "cooling.csv")),
         climates=Table(Climate, _climates),
-        electricity=Table(ElectricityRegion, keyed("electricity.csv")),
-        facility=Table(FacilityFigure, keyed("facility.csv")),
-        power_curves=Table(ServerPowerCurve, keyed("power_curves.csv")),
+        electricity=Table(ElectricityRegion, partial(keyed, "electricity.csv")),
+        facility=Table(FacilityFigure, partial(keyed, "facility.csv")),
+        power_curves=Table(ServerPowerCurve, partial(keyed, "power_curves.csv")),
     )
 
 
@@ -207,19 +207,15 @@ def _aliases(kind: str) -> Mapping[str, str]:
     return {folded(row["alias"]): row["id"] for row in read("aliases.csv") if row["kind"] == kind}
 
 
-def _prices(*, cards: bool) -> Any:
-    def records() -> Mapping[str, Mapping[str, Any]]:
-        return {row["accelerator"]: row for row in read("purchase_prices.csv") if (row["unit"] == "card") is cards}
-
-    return cache(records)
+@cache
+def _prices(*, cards: bool) -> Mapping[str, Mapping[str, Any]]:
+    return {row["accelerator"]: row for row in read("purchase_prices.csv") if (row["unit"] == "card") is cards}
 
 
-def _with_recoveries(name: str) -> Any:
-    def records() -> Mapping[str, Mapping[str, Any]]:
-        recoveries = grouped(read("recoveries.csv"), "scheme")
-        return {row["id"]: {**row, "recoveries": tuple(recoveries.get(row["id"], ()))} for row in read(name)}
-
-    return cache(records)
+@cache
+def _with_recoveries(name: str) -> Mapping[str, Mapping[str, Any]]:
+    recoveries = grouped(read("recoveries.csv"), "scheme")
+    return {row["id"]: {**row, "recoveries": tuple(recoveries.get(row["id"], ()))} for row in read(name)}
 
 
 @cache

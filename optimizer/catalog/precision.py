@@ -49,8 +49,10 @@ class Recovery(Row):
 
     @property
     def is_thin(self) -> bool:
-        """Too few models for a quantile."""
-        return self.models < MODELS_FOR_QUANTILES or self.sd_suite_fraction is None
+        """Too few models for a quantile; a spread of nought (the baseline itself) needs none."""
+        if self.sd_suite_fraction is None:
+            return True
+        return self.sd_suite_fraction > 0.0 and self.models < MODELS_FOR_QUANTILES
 
 
 class QuantizationScheme(Row):

@@ -43,7 +43,7 @@ class Table(Mapping[str, R], Generic[R]):
         if key in self._own:
             return self._own[key]
         if key not in self._built:
-            self._built[key] = self._row_class.model_validate(self._records()[key])
+            self._built[key] = self._row_class.model_validate(self._records()[key], strict=False)
         return self._built[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -62,14 +62,10 @@ class Table(Mapping[str, R], Generic[R]):
         return Table(self._row_class, self._records, {**self._own, **own})
 
 
-def keyed(name: str, key: Callable[[Mapping[str, str]], str] = lambda record: record["id"]) -> Records:
-    """Records of a file by ``key``, read once and when first asked."""
-
-    @cache
-    def records() -> Mapping[str, Mapping[str, Any]]:
-        return {key(record): record for record in read(name)}
-
-    return records
+@cache
+def keyed(name: str, key: str = "id") -> Mapping[str, Mapping[str, Any]]:
+    """Records of a file by their ``key`` column."""
+    return {record[key]: record for record in read(name)}
 
 
 def grouped(records: Iterable[dict[str, str]], column: str) -> dict[str, list[dict[str, str]]]:
