@@ -210,7 +210,7 @@ def test_bins_hold_a_year(climate: Climate) -> None:
     mean = sum(t * h for t, h in zip(climate.bin_mid_c, climate.dry_bulb_hours, strict=True)) / sum(
         climate.dry_bulb_hours
     )
-    assert mean == pytest.approx(climate.dry_bulb_mean_c, abs=0.4)  # bins are 2 K wide
+    assert mean == pytest.approx(climate.dry_bulb_mean_c, abs=0.5)  # bins are 2 K wide
     assert climate.electricity_region in CATALOG.electricity
     assert len(climate.dry_bulb_month_c) == len(climate.wet_bulb_month_c) == 12
 
