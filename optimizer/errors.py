@@ -16,7 +16,7 @@ This module imports nothing of ours and nothing heavy: an input error has to be 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 __all__ = [
     "CODES",
@@ -37,7 +37,7 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode() for one in text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Problem:
     """One fault of the input: where it is, what was found, what is allowed, what to do."""
 
@@ -99,8 +99,7 @@ class InternalError(OptimizerError):
     exit_code: ClassVar[int] = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """A stable code: what it means and what to do about it."""
 
     code: str

@@ -6,8 +6,7 @@ union of types gives several, and knows the unit of every field.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from optimizer.instance.positions import Path
 from optimizer.instance.problems import (
@@ -39,8 +38,7 @@ _TYPE_WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A fault of the meaning, not yet placed: ``at_key`` says that the key is wrong, not the value."""
 
     code: str

@@ -8,11 +8,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public since 2.7, missing in the stubs
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 #: A place in the file: keys and list indices from the top.
 Path = tuple[str | int, ...]
@@ -31,8 +30,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _WORDS: Final[Mapping[str, bool | None]] = MappingProxyType({"true": True, "false": False, "null": None})
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Line and column, both counted from 1."""
 
     line: int
@@ -54,8 +52,7 @@ class Lines:
         return Place(line, offset - self._starts[line - 1] + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """What makes a text unusable before its meaning is looked at; ``code`` is one of the E-FILE codes."""
 
     code: str
@@ -66,8 +63,7 @@ class Fault:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
+class Scanned(NamedTuple):
     """A scanned text: its value, the places, the faults, and how many tokens were looked at."""
 
     value: Any

@@ -2,9 +2,8 @@
 
 import errno
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from optimizer.errors import InputError, Problem
 from optimizer.instance import known, schema
@@ -21,8 +20,7 @@ __all__ = ["MAX_BYTES", "read_instance", "read_instance_text", "read_json_text",
 MAX_BYTES: Final = 4 * 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(NamedTuple):
     """A scanned file that passed for JSON, and the name it goes by in messages."""
 
     file: str

@@ -6,10 +6,9 @@ Python obeys the same rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 #: Profiles are given by the hour of a day or of a week.
 PROFILE_LENGTHS: Final = (24, 168)
@@ -19,8 +18,7 @@ Values = Mapping[str, Any]
 Inner = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(NamedTuple):
     """A rule that does not hold: at which field, what was found, what is allowed."""
 
     field: Inner
@@ -28,8 +26,7 @@ class Broken:
     allowed: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule of one shape. It is asked only if every field that it reads is sound in itself."""
 
     code: str
