@@ -37,6 +37,10 @@ _AXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "moe_layer_overhead_us": (ENGINES,),
     "sequence_overhead_us": (ENGINES,),
     "request_overhead_ms": (ENGINES,),
+    "idle_power_fraction": (GENERATIONS,),
+    "busy_power_low": (GENERATIONS,),
+    "busy_power_high": (GENERATIONS,),
+    "busy_power_exponent": (GENERATIONS,),
 }
 
 
@@ -87,6 +91,16 @@ class Factors:
     reserve_gib: float
     usable_memory_fraction: float
     kv_page_tokens: float
+    idle_power_fraction: FloatArray
+    busy_power_low: FloatArray
+    busy_power_high: FloatArray
+    busy_power_exponent: FloatArray
+    waiting_power_fraction: float
+    conversion_loss_fraction: float
+    decode_power_small_batch: float
+    decode_power_large_batch: float
+    prefill_power_fraction: float
+    server_power_over_tdp: float
 
     def __post_init__(self) -> None:
         for field in fields(self):

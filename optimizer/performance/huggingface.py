@@ -1,0 +1,219 @@
+"""From a Hugging Face ``config.json`` to an ``Architecture``.
+
+Families differ in the names of the same numbers and in what they leave unsaid; both are written here once.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from optimizer.performance.architecture import Architecture, gated_delta_net
+
+
+class UnsupportedConfigError(ValueError):
+    """A config.json that cannot be turned into an architecture; says which keys are missing or what is unknown."""
+
+
+#: Families whose layers are gated MLPs with RMS norms unless the config says otherwise.
+_LLAMA_LIKE: Final = frozenset(
+    "llama mistral mixtral ministral qwen2 qwen3 qwen2_moe qwen3_moe qwen3_next deepseek_v2 deepseek_v3 deepseek_v32 "
+    "kimi_k2 gemma gemma2 gemma3 gemma3_text gpt_oss phi3 glm4_moe minimax_m2 yi internlm2 granite llama4_text "
+    "olmo2 exaone smollm3".split()
+)
+_OTHERS: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "gpt_neox", "phi", "cohere", "cohere2", "nemotron"})
+SUPPORTED_MODEL_TYPES: Final = _LLAMA_LIKE | _OTHERS
+
+#: Names of one number in different families, the usual one first.
+_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "layers": ("num_hidden_layers", "n_layer", "num_layers"),
+    "hidden": ("hidden_size", "n_embd", "d_model"),
+    "heads": ("num_attention_heads", "n_head", "num_heads"),
+    "ffn": ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner"),
+    "vocabulary": ("vocab_size",),
+    "experts": ("num_local_experts", "num_experts", "n_routed_experts"),
+    "active": ("num_experts_per_tok", "experts_per_token"),
+    "moe_ffn": ("moe_intermediate_size",),
+    "shared": ("n_shared_experts", "num_shared_experts"),
+    "context": ("max_position_embeddings", "n_positions", "seq_length"),
+}
+#: Families that tie embedding and head when the config does not say.
+_TIED: Final = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text", "gpt2", "opt", "bloom", "cohere", "cohere2"})
+_LAYER_NORM: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "gpt_neox", "phi", "nemotron"})
+_TWO_MATRICES: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "gpt_neox", "phi", "nemotron"})
+_FULL_BIAS: Final = frozenset({"gpt2", "opt", "bloom", "gpt_neox", "phi"})
+_FOUR_NORMS: Final = frozenset({"gemma2", "gemma3", "gemma3_text"})
+_QKV_BIAS: Final = frozenset({"qwen2", "qwen2_moe", "gpt_oss"})
+_QK_NORM: Final = frozenset({"qwen3", "qwen3_moe", "qwen3_next", "gemma3", "gemma3_text"})
+
+
+def _text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The language model of a multimodal config, with the outer type where the inner one has none."""
+    inner = config.get("text_config")
+    if not isinstance(inner, Mapping):
+        return config
+    return {"model_type": config.get("model_type"), **inner}
+
+
+def _number(config: Mapping[str, Any], key: str, default: int | None = None) -> int | None:
+    for name in _NAMES.get(key, (key,)):
+        value = config.get(name)
+        if value is not None:
+            # A list (one value a layer) is taken at its largest: the heaviest layer must fit.
+            chosen = max(value) if isinstance(value, list) and value else value
+            if isinstance(chosen, bool) or not isinstance(chosen, int | float) or chosen < 0:
+                raise UnsupportedConfigError(f"config.json: {name} must be a number of at least 0, found {value!r}")
+            return int(chosen)
+    return default
+
+
+def _layer_kinds(config: Mapping[str, Any], kind: str, layers: int) -> tuple[int, int, int, int]:
+    """Full, sliding and linear layers, and the window."""
+    window = _number(config, "sliding_window", 0) or 0
+    types = config.get("layer_types")
+    if isinstance(types, list) and types:
+        sliding = sum("sliding" in str(t) or "chunked" in str(t) for t in types)
+        linear = sum("linear" in str(t) for t in types)
+        return layers - sliding - linear, sliding, linear, window or _number(config, "attention_chunk_size", 0) or 0
+    if kind == "qwen3_next":
+        full = layers // (_number(config, "full_attention_interval", 4) or 4)
+        return full, 0, layers - full, 0
+    if kind in ("gemma2", "gpt_oss") and window:
+        return layers // 2, layers - layers // 2, 0, window
+    pattern = _number(config, "sliding_window_pattern", 6 if kind.startswith("gemma3") else 0) or 0
+    if window and pattern:
+        return layers // pattern, layers - layers // pattern, 0, window
+    if window and kind == "mistral":
+        return 0, layers, 0, window
+    # Other families name a window that is switched off (use_sliding_window) or longer than the context.
+    return layers, 0, 0, 0
+
+
+def _expert_layers(config: Mapping[str, Any], layers: int) -> tuple[int, int]:
+    """Layers with a dense MLP and with experts."""
+    first = _number(config, "first_k_dense_replace", 0) or 0
+    step = _number(config, "decoder_sparse_step") or _number(config, "interleave_moe_layer_step") or 1
+    only = config.get("mlp_only_layers")
+    named = len(only) if isinstance(only, list) else 0
+    moe = (layers - first) // step - named
+    return layers - moe, moe
+
+
+def from_hf_config(config: Mapping[str, Any]) -> Architecture:
+    """The ``Architecture`` that a config.json describes (its text part, for multimodal models).
+
+    Raises ``UnsupportedConfigError`` (a ValueError) that names every missing key, or the ``model_type`` that is
+    not known, with the known ones.
+    """
+    text = _text_part(config)
+    kind = str(text.get("model_type") or "")
+    if kind not in SUPPORTED_MODEL_TYPES:
+        known = ", ".join(sorted(SUPPORTED_MODEL_TYPES))
+        raise UnsupportedConfigError(f"config.json: model_type {kind or 'missing'!r} is not known; known: {known}")
+    needed = ("layers", "hidden", "heads", "vocabulary")
+    found = {key: _number(text, key) for key in needed}
+    missing = [_NAMES[key][0] for key in needed if not found[key]]
+    hidden, heads, layers = found["hidden"] or 0, found["heads"] or 0, found["layers"] or 0
+    experts = _number(text, "experts", 0) or 0
+    ffn = _number(text, "ffn")
+    if ffn is None and kind in ("falcon", "gpt2", "bloom"):
+        ffn = 4 * hidden  # these families leave the width out: it is four times the hidden size
+    if ffn is None and not experts:
+        missing.append("intermediate_size")
+    if experts and not _number(text, "active"):
+        missing.append("num_experts_per_tok")
+    if missing:
+        raise UnsupportedConfigError(f"config.json of model_type {kind!r} lacks: {', '.join(missing)}")
+    dense_layers, moe_layers = _expert_layers(text, layers) if experts else (layers, 0)
+    full, sliding, linear_layers, window = _layer_kinds(text, kind, layers)
+    head_dim = _number(text, "head_dim") or hidden // heads
+    latent = _number(text, "kv_lora_rank", 0) or 0
+    nope, rope = _number(text, "qk_nope_head_dim", 0) or 0, _number(text, "qk_rope_head_dim", 0) or 0
+    v_dim = _number(text, "v_head_dim", 0) or head_dim if latent else head_dim
+    linear = None
+    if linear_layers:
+        linear = gated_delta_net(
+            hidden,
+            _number(text, "linear_num_key_heads", 0) or 0,
+            _number(text, "linear_num_value_heads", 0) or 0,
+            _number(text, "linear_key_head_dim", 0) or 0,
+            _number(text, "linear_value_head_dim", 0) or 0,
+            _number(text, "linear_conv_kernel_dim", 4) or 4,
+        )
+    bias = kind in _FULL_BIAS
+    moe_ffn = _number(text, "moe_ffn") or (ffn or 0)
+    shared = _number(text, "shared", 0) or 0
+    shared_ffn = _number(text, "shared_expert_intermediate_size") or shared * moe_ffn
+    positions = {"gpt2": 0, "opt": 2}  # OPT keeps two extra positions
+    return Architecture(
+        layers=layers,
+        hidden_size=hidden,
+        attention_heads=heads,
+        kv_heads=1 if latent else _kv_heads(text, kind, heads),
+        head_dim=nope + rope if latent else head_dim,
+        v_head_dim=v_dim,
+        ffn_size=ffn or 0,
+        vocabulary=found["vocabulary"] or 0,
+        mlp_matrices=2 if kind in _TWO_MATRICES else 3,
+        tied_embeddings=bool(text.get("tie_word_embeddings", config.get("tie_word_embeddings", kind in _TIED))),
+        qkv_bias=bias or bool(text.get("attention_bias", kind in _QKV_BIAS)),
+        output_bias=bias or (kind != "glm4_moe" and bool(text.get("attention_bias", kind == "gpt_oss"))),
+        mlp_bias=bias or kind == "gpt_oss" or bool(text.get("mlp_bias", False)),
+        qk_norm=_qk_norm(text, kind),
+        norms_per_layer=_norms(text, kind),
+        norm_vectors=2 if kind in _LAYER_NORM else 1,
+        gated_attention=kind == "qwen3_next",
+        attention_sinks=kind == "gpt_oss",
+        experts=experts,
+        active_experts=_number(text, "active", 0) or 0,
+        shared_experts=shared or (1 if shared_ffn else 0),
+        shared_ffn_size=shared_ffn if experts else 0,
+        dense_layers=dense_layers,
+        moe_layers=moe_layers,
+        moe_ffn_size=moe_ffn if experts else 0,
+        q_lora_rank=_number(text, "q_lora_rank", 0) or 0,
+        kv_lora_rank=latent,
+        rope_dim=rope,
+        nope_dim=nope,
+        index_heads=_number(text, "index_n_heads", 0) or 0,
+        index_dim=_number(text, "index_head_dim", 0) or 0,
+        full_layers=full,
+        sliding_layers=sliding,
+        sliding_window=window,
+        linear_layers=linear_layers,
+        linear_key_heads=linear.key_heads if linear else 0,
+        linear_value_heads=linear.value_heads if linear else 0,
+        linear_parameters_per_layer=linear.parameters if linear else 0,
+        linear_state_bytes_per_layer=linear.state_bytes if linear else 0.0,
+        position_embeddings=(_number(text, "context", 0) or 0) + positions[kind] if kind in positions else 0,
+        max_context_tokens=_number(text, "context", 0) or 0,
+        native_dtype=_native_dtype(config, text),
+    )
+
+
+def _kv_heads(config: Mapping[str, Any], kind: str, heads: int) -> int:
+    if kind == "falcon" and config.get("multi_query") and not config.get("new_decoder_architecture"):
+        return 1
+    return _number(config, "num_key_value_heads") or _number(config, "num_kv_heads") or heads
+
+
+def _qk_norm(config: Mapping[str, Any], kind: str) -> int:
+    if kind == "minimax_m2":
+        return 2 if config.get("use_qk_norm", True) else 0
+    return int(bool(config.get("use_qk_norm", kind in _QK_NORM)))
+
+
+def _norms(config: Mapping[str, Any], kind: str) -> int:
+    if kind in _FOUR_NORMS:
+        return 4
+    parallel = kind in ("phi", "cohere", "cohere2") or (
+        kind == "falcon" and not config.get("new_decoder_architecture", False)
+    )
+    return 1 if parallel else 2
+
+
+def _native_dtype(config: Mapping[str, Any], text: Mapping[str, Any]) -> str:
+    """The quantization of the checkpoint where it has one: ``torch_dtype`` alone names the wrong type then."""
+    quantization = config.get("quantization_config") or text.get("quantization_config")
+    if isinstance(quantization, Mapping) and quantization.get("quant_method"):
+        return str(quantization["quant_method"])
+    dtype = text.get("torch_dtype") or text.get("dtype") or config.get("torch_dtype") or "bfloat16"
+    return {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(str(dtype), str(dtype))
