@@ -58,7 +58,10 @@ class Choices(Frozen):
         le=65_536,
     )
     schemes: tuple[str, ...] | None = field(
-        None, "Quantization schemes of weights and activations, by catalogue id.", min_length=1
+        None,
+        "Quantization schemes of weights and activations, by catalogue id.",
+        default_source="every scheme of the catalogue; an accelerator that cannot run one is not offered with it",
+        min_length=1,
     )
     kv_schemes: tuple[str, ...] = field(
         ("kv16",),
@@ -72,7 +75,12 @@ class Choices(Frozen):
         default_source="none: a training run is the planner's decision",
         min_length=1,
     )
-    cooling: tuple[str, ...] | None = field(None, "Cooling options for bought servers, by catalogue id.", min_length=1)
+    cooling: tuple[str, ...] | None = field(
+        None,
+        "Cooling options for bought servers, by catalogue id.",
+        default_source="catalogue options that are offered by default",
+        min_length=1,
+    )
     sourcing: tuple[Sourcing, ...] = field(
         ("buy", "on_demand", "reserved_1yr", "reserved_3yr"),
         "Ways to get servers.",
