@@ -15,11 +15,11 @@ class UnsupportedConfigError(ValueError):
 
 #: Families whose layers are gated MLPs with RMS norms unless the config says otherwise.
 _LLAMA_LIKE: Final = frozenset(
-    "llama mistral mixtral ministral qwen2 qwen3 qwen2_moe qwen3_moe qwen3_next deepseek_v2 deepseek_v3 deepseek_v32 "
-    "kimi_k2 gemma gemma2 gemma3 gemma3_text gpt_oss phi3 glm4_moe minimax_m2 yi internlm2 granite llama4_text "
-    "olmo2 exaone smollm3".split()
+    {"llama", "llama4_text", "mistral", "mixtral", "phi3", "gpt_oss", "glm4_moe", "minimax_m2"}
+    | {"qwen2", "qwen3", "qwen2_moe", "qwen3_moe", "qwen3_next", "gemma", "gemma2", "gemma3", "gemma3_text"}
+    | {"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2"}
 )
-_OTHERS: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "gpt_neox", "phi", "cohere", "cohere2", "nemotron"})
+_OTHERS: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "phi", "cohere", "cohere2", "nemotron"})
 SUPPORTED_MODEL_TYPES: Final = _LLAMA_LIKE | _OTHERS
 
 #: Names of one number in different families, the usual one first.
@@ -37,9 +37,9 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
 }
 #: Families that tie embedding and head when the config does not say.
 _TIED: Final = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text", "gpt2", "opt", "bloom", "cohere", "cohere2"})
-_LAYER_NORM: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "gpt_neox", "phi", "nemotron"})
-_TWO_MATRICES: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "gpt_neox", "phi", "nemotron"})
-_FULL_BIAS: Final = frozenset({"gpt2", "opt", "bloom", "gpt_neox", "phi"})
+_LAYER_NORM: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "phi", "nemotron"})
+_TWO_MATRICES: Final = frozenset({"falcon", "gpt2", "opt", "bloom", "phi", "nemotron"})
+_FULL_BIAS: Final = frozenset({"gpt2", "opt", "bloom", "phi"})
 _FOUR_NORMS: Final = frozenset({"gemma2", "gemma3", "gemma3_text"})
 _QKV_BIAS: Final = frozenset({"qwen2", "qwen2_moe", "gpt_oss"})
 _QK_NORM: Final = frozenset({"qwen3", "qwen3_moe", "qwen3_next", "gemma3", "gemma3_text"})
@@ -141,6 +141,9 @@ def from_hf_config(config: Mapping[str, Any]) -> Architecture:
     bias = kind in _FULL_BIAS
     moe_ffn = _number(text, "moe_ffn") or (ffn or 0)
     shared = _number(text, "shared", 0) or 0
+    if kind == "llama4_text":
+        # This family calls the experts' width intermediate_size, and has one shared expert without saying so.
+        ffn, shared = _number(text, "intermediate_size_mlp") or ffn, 1
     shared_ffn = _number(text, "shared_expert_intermediate_size") or shared * moe_ffn
     positions = {"gpt2": 0, "opt": 2}  # OPT keeps two extra positions
     return Architecture(

@@ -36,7 +36,8 @@ class PreparedColumns:
     ``weights_ms`` reads every dense weight once, ``token_ms`` multiplies one token; ``expert_*`` the same for
     routed experts if all are touched; ``sequence_ms`` is decode attention of one sequence; ``comm_*`` are the
     lines of ``StepCommunication``; ``fixed_ms`` and ``host_ms`` are overhead a step and a sequence;
-    ``prefill_ms`` is one prompt alone, ``prefill_share_ms`` what it adds to a step that runs anyway.
+    ``prefill_ms`` is one prompt alone, in ``prefill_chunks`` steps, ``prefill_share_ms`` what it adds to a step
+    that runs anyway.
     """
 
     ranks: FloatArray
@@ -56,7 +57,7 @@ class PreparedColumns:
     host_ms: FloatArray
     prefill_ms: FloatArray
     prefill_share_ms: FloatArray
-    chunk_attention_ms: FloatArray
+    prefill_chunks: FloatArray
     link_bytes_per_sequence: FloatArray
     prefill_link_gb_s: FloatArray
     link_limit_gb_s: FloatArray
@@ -177,7 +178,7 @@ def _prepare_block(
         host_ms=host,
         prefill_ms=prefill,
         prefill_share_ms=share,
-        chunk_attention_ms=chunks + np.zeros(d.size),
+        prefill_chunks=chunks + np.zeros(d.size),
         # All micro-batches pass an accelerator in one step of the replica: c / attention-DP sequences.
         link_bytes_per_sequence=comm.link_bytes_per_token
         * (1.0 + traffic.speculative_accepted_tokens)

@@ -144,8 +144,9 @@ def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArr
     interference = others * share * (s.interference / s.output_tokens)
     decode = step * per_step
     tpot = decode + interference
-    queue = others * share * share * (s.queue_fraction / (share + s.output_tokens * decode))
-    ttft = alone + queue + column("chunk_attention_ms") * (kv + 0.0) + 0.5 * step + s.request_ms
+    # A new request waits for half a step, for part of the prompts that came with it, and its own prompt's steps
+    # carry the decoding of the others.
+    ttft = alone + others * share * s.queue_fraction + column("prefill_chunks") * kv + 0.5 * step + s.request_ms
     latency = ttft + (s.output_tokens - 1.0) * tpot
     requests = load * (MS_PER_S / latency)
     kv_gib = np.ceil(load / data_parallel) * column("sequence_gib")
