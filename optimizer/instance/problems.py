@@ -36,6 +36,8 @@ _CONVERSIONS: Final[Mapping[tuple[str, str], float]] = MappingProxyType(
     }
 )
 
+_MULTIPLES: Final[Mapping[str, float]] = MappingProxyType({"k": 1e3, "K": 1e3, "M": 1e6, "million": 1e6, "B": 1e9})
+
 
 def field_name(path: Path) -> str:
     """Dotted name of a path: ``choices.accelerators[2]``."""
@@ -128,7 +130,10 @@ def number_hint(text: str, unit: str) -> str:
         value = float(re.sub(r"[,_' ]", "", match[1]))
     except ValueError:
         return ""
-    written = (match[2] or "").strip().casefold()
+    suffix = (match[2] or "").strip()
+    if unit.startswith("USD") and suffix in _MULTIPLES:
+        return f"Write {value * _MULTIPLES[suffix]:.12g}"
+    written = suffix.casefold()
     wanted = "fraction" if unit in _SHARES else unit.casefold()
     aliases = {"msec": "ms", "sec": "s", "seconds": "s", "milliseconds": "ms", "percent": "%"}
     written = aliases.get(written, written)

@@ -79,12 +79,26 @@ class RequestClass(Frozen):
     targets: ClassTargets = field(ClassTargets(), "Latency targets of this class, where they differ.")
 
 
+class HuggingFaceConfig(Frozen):
+    """The text of a model's config.json: what a path in ``workload.model`` is resolved into."""
+
+    name: str = field(REQUIRED, "Name of the model.", min_length=1, max_length=200)
+    config: dict[str, Any] = Field(description="Content of config.json.")
+
+
 def _model_form(value: Any) -> str:
-    return "name" if isinstance(value, str) else "inline"
+    if isinstance(value, str):
+        return "name"
+    if isinstance(value, HuggingFaceConfig) or (isinstance(value, dict) and "config" in value):
+        return "config"
+    return "inline"
 
 
 ModelChoice = Annotated[
-    Annotated[str, Tag("name")] | Annotated[ModelArchitecture, Tag("inline")], Discriminator(_model_form)
+    Annotated[str, Tag("name")]
+    | Annotated[ModelArchitecture, Tag("inline")]
+    | Annotated[HuggingFaceConfig, Tag("config")],
+    Discriminator(_model_form),
 ]
 
 

@@ -1,0 +1,138 @@
+"""``optimize solve``: the cheapest cluster for an instance."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from optimizer.commands import answering, files, talk
+
+if TYPE_CHECKING:
+    from optimizer.instance.model import Instance
+
+
+@click.command()
+@click.argument("instance", type=click.Path(path_type=Path))
+@click.option("-o", "--output", metavar="PATH", help="Write the answer there; - for stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON in place of the screen.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--force", is_flag=True, help="Overwrite a file that is no plan of this instance.")
+@click.option(
+    "--time-limit", "time_limit_s", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds."
+)
+@click.option("--gap", type=click.FloatRange(0, 0.5), metavar="FRACTION", help="Relative gap that counts as proven.")
+@click.option("--threads", type=click.IntRange(1, 256), metavar="N", help="Threads of the solver.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Seed of the solver's tie-breaking.")
+@click.option(
+    "--export",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the program to FILE.lp or FILE.mps.",
+)
+def solve(
+    instance: Path,
+    output: str | None,
+    as_json: bool,
+    quiet: bool,
+    force: bool,
+    time_limit_s: float | None,
+    gap: float | None,
+    threads: int | None,
+    seed: int | None,
+    export: Path | None,
+) -> int:
+    """Find the cheapest cluster that meets every limit of INSTANCE.
+
+    The plan is written beside the instance (my.json: my.plan.json), or a diagnosis when nothing fits
+    (my.diagnosis.json). Ctrl-C stops the search and keeps the best verified plan.
+    """
+    if export is not None and export.suffix not in (".lp", ".mps"):
+        raise click.BadParameter("the file must end in .lp or .mps", param_hint="--export")
+    wanted = read(instance)
+    to_stdout = output == "-"
+    if not to_stdout:
+        for kind in ("plan", "diagnosis"):
+            files.guard(_target(instance, output, kind), wanted.name, force=force)
+
+    with _interruptible() as stop:
+        solved = answering.solve(
+            wanted,
+            instance,
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            export=export,
+            stop=stop,
+        )
+    answer = solved.plan or solved.diagnosis
+    if answer is None:
+        talk.say("stopped with no plan; a longer --time-limit may find one")
+        return solved.exit_code
+    kind = "plan" if solved.plan else "diagnosis"
+    text = files.as_json(answer)
+    if to_stdout or (as_json and not quiet):
+        talk.data(text)
+    elif not quiet:
+        talk.data(answering.screen(solved))
+    if not to_stdout:
+        target = _target(instance, output, kind)
+        files.guard(target, wanted.name, force=force)
+        files.write(target, text)
+        if not quiet:
+            talk.say(f"written     {target}")
+            _warn_of_stale(instance, output, kind)
+    return solved.exit_code
+
+
+def read(path: Path) -> "Instance":
+    """Read an instance; a verb that was misspelt is a file that is missing, so say the verb."""
+    from optimizer.commands.app import VERBS
+    from optimizer.errors import InputError
+    from optimizer.instance.problems import nearest
+    from optimizer.instance.reading import read_instance
+
+    try:
+        return read_instance(path)
+    except InputError as error:
+        verb = nearest(str(path), VERBS) if error.problems[0].code == "E-FILE-001" and not path.suffix else ""
+        if not verb:
+            raise
+        raise click.UsageError(f"no verb and no file {str(path)!r}. Did you mean `optimize {verb}`?") from None
+
+
+def _target(instance: Path, output: str | None, kind: str) -> Path:
+    return files.answer_path(instance, kind) if output is None else Path(output)
+
+
+def _warn_of_stale(instance: Path, output: str | None, kind: str) -> None:
+    """An answer of the other kind from an earlier run still lies there and no longer holds."""
+    other = files.answer_path(instance, "diagnosis" if kind == "plan" else "plan")
+    if output is None and other.exists():
+        talk.say(f"note        {other} is from an earlier run and no longer holds")
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C ask the search to stop and the second one give up."""
+    asked = False
+
+    def on_interrupt(_number: int, _frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        talk.say("stopping: the best verified plan is kept; Ctrl-C again gives up")
+
+    try:
+        before = signal.signal(signal.SIGINT, on_interrupt)
+    except ValueError:  # not the main thread: whoever called there handles its own interrupts
+        yield lambda: False
+        return
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
