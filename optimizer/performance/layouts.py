@@ -57,12 +57,14 @@ def check_layouts(
     scale_up_domain: ArrayLike,
     accelerators_per_host: ArrayLike,
     quantization_block: ArrayLike = 1,
+    expert_quantization_block: ArrayLike | None = None,
     across_nodes: bool = False,
 ) -> IntArray:
     """A bit mask of broken rules for each row; 0 means the engine starts.
 
     All arguments broadcast. ``quantization_block`` is the width of a weight block that shares a scale and may
-    not be cut (128 for block-scaled FP8; 1 where the engine pads). KV heads are copied where the
+    not be cut (128 for block-scaled FP8; 1 where the engine pads); ``expert_quantization_block`` is the same for
+    routed experts (default: the same), which newer engines pad. KV heads are copied where the
     tensor-parallel degree is a multiple of them. Stages may be uneven. The vocabulary is padded. Tensor
     parallelism times attention-data parallelism must stay within the scale-up domain, or within one host for
     cards on PCIe, unless ``across_nodes``; pipeline stages may always lie on other nodes.
@@ -71,7 +73,8 @@ def check_layouts(
     25292, 17569; sglang issue 3345).
     """
     a = architecture
-    tp, pp, ep, dp, domain, host, block = (
+    experts_as_dense = expert_quantization_block is None
+    tp, pp, ep, dp, domain, host, block, expert_block = (
         np.asarray(value, dtype=np.int64)
         for value in (
             tensor_parallel,
@@ -81,12 +84,13 @@ def check_layouts(
             scale_up_domain,
             accelerators_per_host,
             quantization_block,
+            quantization_block if experts_as_dense else expert_quantization_block,
         )
     )
     low = (tp < 1) | (pp < 1) | (ep < 1) | (dp < 1)
     # Degrees below 1 have their own bit; here they must only not divide by zero.
     tp, pp, ep, dp = (np.maximum(value, 1) for value in (tp, pp, ep, dp))
-    block = np.maximum(block, 1)
+    block, expert_block = np.maximum(block, 1), np.maximum(expert_block, 1)
     group = tp * dp
     # Attention data parallelism copies attention, so only the tensor-parallel degree cuts heads.
     kv_heads = np.int64(max(a.global_kv_heads or a.kv_heads, 1))
@@ -104,7 +108,7 @@ def check_layouts(
         ("experts", (a.experts % ep != 0) if a.moe_layers else np.zeros_like(low)),
         ("expert_group", (group % ep != 0) & (ep > 1)),
         ("ffn_block", _cuts_block(dense_width, tp, block)),
-        ("expert_block", _cuts_block(a.moe_ffn_size if a.moe_layers else 0, moe_tp, block)),
+        ("expert_block", _cuts_block(a.moe_ffn_size if a.moe_layers else 0, moe_tp, expert_block)),
         ("scale_up_domain", (group > np.maximum(domain, host)) & (not across_nodes)),
         ("attention_data", (dp > 1) & (not (a.has_latent_attention or a.moe_layers))),
         ("no_experts", (ep > 1) & (a.moe_layers == 0)),
@@ -156,6 +160,7 @@ def enumerate_layouts(
     expert_parallel: tuple[int, ...] = (1,),
     attention_data_parallel: tuple[int, ...] = (1,),
     quantization_block: int = 1,
+    expert_quantization_block: int | None = None,
     across_nodes: bool = False,
 ) -> Layouts:
     """Every combination of the allowed degrees for one accelerator type, each with its mask of broken rules.
@@ -176,6 +181,7 @@ def enumerate_layouts(
         scale_up_domain=scale_up_domain,
         accelerators_per_host=accelerators_per_host,
         quantization_block=quantization_block,
+        expert_quantization_block=expert_quantization_block,
         across_nodes=across_nodes,
     )
     return Layouts(tp, pp, ep, dp, tp * pp * dp, np.broadcast_to(mask, tp.shape).copy())
