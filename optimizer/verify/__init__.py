@@ -1,0 +1,50 @@
+"""The checker: believes nothing that a plan derives, and computes it again from its choice.
+
+It shares no code with the program: its limits, its bill and its arithmetic are its own (docs/method.md, sections 2-8).
+A plan that it refuses is a bug of ours and is not written.
+"""
+
+from optimizer.plan import Plan
+from optimizer.verify.finding import CODES, Finding, Ledger, VerifyError
+
+__all__ = ["CODES", "Finding", "VerifyError", "verify"]
+
+
+def verify(plan: Plan) -> tuple[Finding, ...]:
+    """Every contradiction of a plan, in the order of its parts; empty: the plan stands.
+
+    Names, counts and offers come first: where they do not hold, nothing is computed from them.
+    """
+    from optimizer.verify.bill import own_lines
+    from optimizer.verify.demand import check_levels, check_rates, output_tokens_per_year
+    from optimizer.verify.facts import gather, group_facts
+    from optimizer.verify.fleet import check_fleet, measure
+    from optimizer.verify.headroom import check_limits, own_reaches
+    from optimizer.verify.money import check_lines, check_totals
+    from optimizer.verify.origin import check_origin
+    from optimizer.verify.structure import check_structure
+
+    ledger = Ledger()
+    try:
+        facts = gather(plan.instance)
+    except KeyError as error:
+        ledger.add(
+            "V-CATALOG", "instance", error, "a resolved instance", "the instance names what the catalogue has not"
+        )
+        return tuple(ledger.findings)
+    check_structure(ledger, facts, plan)
+    if ledger.findings:
+        return tuple(ledger.findings)
+    groups = {one.pool: group_facts(facts, one) for one in plan.servers}
+    fleet = measure(facts, plan, groups)
+    lines = own_lines(facts, plan, fleet)
+    check_levels(ledger, facts, plan)
+    check_rates(ledger, facts, plan)
+    check_fleet(ledger, facts, plan, fleet)
+    check_lines(ledger, plan, lines)
+    check_totals(ledger, facts, plan, lines, output_tokens_per_year(facts, plan))
+    capital = sum(line.capital_usd for line in lines)
+    yearly = sum(line.usd_per_year for line in lines)
+    check_limits(ledger, plan, own_reaches(facts, plan, fleet, capital, yearly))
+    check_origin(ledger, facts, plan)
+    return tuple(ledger.findings)

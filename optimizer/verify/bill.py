@@ -1,0 +1,206 @@
+"""The checker's own bill: scalar, line by line, from counts and the catalogue (docs/method.md section 8)."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from optimizer.catalog.rows import CoolingOption, Trust
+from optimizer.instance.economics import AcceleratorPrices
+from optimizer.plan import Plan
+from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
+from optimizer.verify.accuracy import preparation_usd
+from optimizer.verify.facts import ORDINARY_AIR, Facts, GroupFacts, Quote, electricity_quote, rent_quote, server_quote
+from optimizer.verify.fleet import Fleet
+
+_COLOCATION: Final = "colo_wholesale_1mw_plus"
+_RACK: Final = "rack_hardware"
+#: Prices that stand in no catalogue row: defaults of the instance, marked as assumed.
+_ASSUMED: Final[frozenset[tuple[str, str, Trust]]] = frozenset({("", "", "assumed"), ("", "", "user")})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as the checker would write it. ``subject`` is a word that the plan's item must contain.
+
+    ``price.sources`` hold what the plan may name as source, date and trust; an empty source leaves the text free.
+    """
+
+    component: str
+    subject: str
+    quantity: float
+    unit: str
+    price: Quote
+    factors: tuple[float, ...]
+    is_capital: bool = False
+
+    @property
+    def usd_per_year(self) -> float:
+        """Quantity x price x factors."""
+        return self.quantity * self.price.usd * math.prod(self.factors)
+
+    @property
+    def capital_usd(self) -> float:
+        """Paid at the start."""
+        return self.quantity * self.price.usd if self.is_capital else 0.0
+
+
+def recovery_factor(rate: float, years: float) -> float:
+    """Yearly payment for one dollar of capital over its life."""
+    return 1.0 / years if rate == 0.0 else rate / (1.0 - (1.0 + rate) ** -years)
+
+
+def own_lines(facts: Facts, plan: Plan, fleet: Fleet) -> list[Line]:
+    """Every line with a cost."""
+    lines = [
+        *_server_lines(facts, fleet),
+        *_network_lines(facts, fleet),
+        *_cooling_lines(facts, fleet),
+        *_space_lines(facts, fleet),
+        *_energy_lines(facts, fleet),
+        *_rent_lines(facts, fleet),
+        *_recovery_lines(facts, plan),
+    ]
+    lines += _maintenance(facts, lines)
+    return [line for line in lines if line.usd_per_year != 0.0]
+
+
+def paid_usd(list_usd: float, count: int, own: AcceleratorPrices | None) -> float:
+    """What ``count`` servers cost together, with the planner's quantity discounts."""
+    if own is None or not own.discounts:
+        return list_usd * count
+    if own.discount_kind == "all_units":
+        reached = [step.discount_fraction for step in own.discounts if count >= step.from_servers]
+        return list_usd * count * (1.0 - (reached[-1] if reached else 0.0))
+    total, steps = 0.0, [(1, 0.0), *((step.from_servers, step.discount_fraction) for step in own.discounts)]
+    for place, (first, share) in enumerate(steps):
+        last = steps[place + 1][0] - 1 if place + 1 < len(steps) else count
+        total += max(0, min(count, last) - first + 1) * list_usd * (1.0 - share)
+    return total
+
+
+def _bought(fleet: Fleet) -> list[GroupFacts]:
+    return [one for one in fleet.groups.values() if one.is_bought]
+
+
+def _server_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    economics = facts.instance.economics
+    annuity = (recovery_factor(economics.discount_rate, economics.server_life_years),)
+    in_service, spare = Counter[str](), Counter[str]()
+    names: dict[str, str] = {}
+    for one in _bought(fleet):
+        in_service[one.group.server_type] += one.group.in_service
+        spare[one.group.server_type] += one.group.spare
+        names[one.group.server_type] = one.group.accelerator
+    for server_type, accelerator in names.items():
+        quote = server_quote(facts, accelerator)
+        if quote is None:
+            continue
+        count = in_service[server_type] + spare[server_type]
+        average = paid_usd(quote.usd, count, economics.prices.get(accelerator)) / count
+        price = replace(quote, usd=average)
+        yield Line("servers", server_type, float(in_service[server_type]), "servers", price, annuity, True)
+        yield Line("spares", server_type, float(spare[server_type]), "servers", price, annuity, True)
+    for one in _bought(fleet):
+        assert one.option is not None
+        if one.option.medium == "liquid" and one.row.liquid_cooling == "option":
+            premium = Quote(economics.liquid_ready_usd_per_kw * one.row.server_power_kw, _ASSUMED)
+            subject = one.group.server_type
+            yield Line("servers", subject, float(one.group.in_service), "servers", premium, annuity, True)
+            yield Line("spares", subject, float(one.group.spare), "servers", premium, annuity, True)
+
+
+def _network_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    economics = facts.instance.economics
+    annuity = (recovery_factor(economics.discount_rate, economics.network_life_years),)
+    speeds = {one.row.scale_out_gb_s for one in _bought(fleet)}
+    fabrics = {one.id: one for speed in speeds for one in facts.catalog.fabric_for(speed)}
+    for name, count in fleet.network.items():
+        if name in fabrics:
+            row = fabrics[name]
+            usd: float = getattr(row, f"{economics.price_level}_usd_per_accelerator")
+            yield Line("network", row.name, float(count), "accelerators", Quote.of(usd, row), annuity, True)
+
+
+def _plant_prices(facts: Facts, option: CoolingOption) -> tuple[Quote, Quote, float]:
+    """Fixed price, price of one kW, maintenance share: the planner's own first."""
+    own = facts.instance.economics.cooling_prices.get(option.id)
+    fixed, marginal = Quote.of(option.capex_fixed_usd, option), Quote.of(option.capex_marginal_usd_per_kw, option)
+    share = option.maintenance_typical_fraction
+    if own is not None:
+        fixed = Quote.user(fixed.usd if own.fixed_usd is None else own.fixed_usd)
+        marginal = Quote.user(marginal.usd if own.marginal_usd_per_kw is None else own.marginal_usd_per_kw)
+        share = share if own.maintenance_fraction is None else own.maintenance_fraction
+    return fixed, marginal, share
+
+
+def _cooling_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    economics = facts.instance.economics
+    annuity = recovery_factor(economics.discount_rate, economics.cooling_life_years)
+    for name, heat in fleet.heat_kw.items():
+        fixed, marginal, share = _plant_prices(facts, facts.catalog.cooling[name])
+        for quantity, unit, price in ((1.0, "plant", fixed), (heat, "kW of heat", marginal)):
+            yield Line("cooling", name, quantity, unit, price, (annuity,), True)
+            yield Line("cooling", name, quantity, unit, price, (share,))
+
+
+def _space_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    economics = facts.instance.economics
+    figure, plant = facts.catalog.facility[_COLOCATION], facts.catalog.cooling[ORDINARY_AIR]
+    own = economics.colocation_usd_per_kw_month
+    contained = plant.capex_typical_usd_per_kw * (
+        recovery_factor(economics.discount_rate, economics.cooling_life_years) + plant.maintenance_typical_fraction
+    )
+    yearly = max(0.0, (figure.typical if own is None else own) * MONTHS_PER_YEAR - contained)
+    rent = Quote.of(yearly, figure) if own is None else Quote.user(yearly)
+    yield Line("space", "", fleet.it_kw, "kW of IT peak", rent, ())
+    row = facts.catalog.facility[_RACK]
+    rack = Quote.of(row.typical, row) if economics.rack_usd is None else Quote.user(economics.rack_usd)
+    annuity = (recovery_factor(economics.discount_rate, economics.server_life_years),)
+    for one in _bought(fleet):
+        racks = -(-one.group.servers // one.per_rack) if one.per_rack else 0
+        yield Line("space", one.group.pool, float(racks), "racks", rack, annuity, True)
+
+
+def _energy_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    price = electricity_quote(facts)
+    if price is None:
+        return
+    for one in _bought(fleet):
+        energy = fleet.energy_kwh[one.group.pool]
+        idle = (one.idle_kw, HOURS_PER_YEAR, one.pue.mean)
+        yield Line("energy", one.group.pool, float(one.group.servers), "servers", price, idle)
+        yield Line("energy", one.group.pool, energy.requests_kwh, "kWh/year", price, (one.pue.mean,))
+
+
+def _maintenance(facts: Facts, lines: list[Line]) -> list[Line]:
+    """A share of what servers, spares and network cost."""
+    economics = facts.instance.economics
+    shares: Mapping[str, float] = {
+        "servers": economics.server_maintenance_fraction,
+        "spares": economics.server_maintenance_fraction,
+        "network": economics.network_maintenance_fraction,
+    }
+    return [
+        replace(line, component="maintenance", factors=(shares[line.component],), is_capital=False)
+        for line in lines
+        if line.component in shares
+    ]
+
+
+def _rent_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    for one in fleet.groups.values():
+        quote = None if one.is_bought else rent_quote(facts, one.group)
+        if quote is not None:
+            factors = (float(one.group.accelerators_per_server), HOURS_PER_YEAR)
+            yield Line("rent", one.group.pool, float(one.group.servers), "servers", quote, factors)
+
+
+def _recovery_lines(facts: Facts, plan: Plan) -> Iterator[Line]:
+    economics = facts.instance.economics
+    annuity = (recovery_factor(economics.discount_rate, economics.horizon_years),)
+    used = {(one.scheme, one.kv_scheme, one.recovery): one for one in plan.deployments}
+    for names, one in used.items():
+        price = Quote(preparation_usd(facts, one), _ASSUMED)
+        yield Line("recovery", "+".join(names), 1.0, "scheme", price, annuity, True)

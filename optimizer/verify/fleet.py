@@ -1,0 +1,217 @@
+"""Fleet checks: packing, spares, racks, plants, network, power and energy (docs/method.md sections 5 and 6)."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from optimizer.plan import Deployment, Plan
+from optimizer.units import HOURS_PER_YEAR
+from optimizer.verify.climate import captured_fraction, pue
+from optimizer.verify.facts import ORDINARY_AIR, ROUNDING, Facts, GroupFacts
+from optimizer.verify.finding import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The plan's groups by pool, and quantities that the checker computed from them."""
+
+    groups: Mapping[str, GroupFacts]
+    heat_kw: Mapping[str, float]
+    spares_needed: Mapping[str, int]
+    network: Mapping[str, int]
+    it_kw: float
+    meter_kw: float
+    energy_kwh: Mapping[str, "PoolEnergy"]
+    accelerators: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolEnergy:
+    """Energy of a pool's servers in a year, kWh without PUE: what idles, and what requests add."""
+
+    idle_kwh: float
+    requests_kwh: float
+
+
+def servers_per_replica(one: Deployment, size: int) -> float:
+    """What one replica blocks of servers of ``size`` accelerators: a share of one, or several whole ones.
+
+    The group that exchanges in every layer (TP x attention DP) stays in one server; pipeline stages may lie in others.
+    """
+    width = one.accelerators_per_replica
+    if width <= size:
+        return 1.0 / (size // width)
+    group = one.tensor_parallel * one.attention_data_parallel
+    return float(-(-one.pipeline_parallel // (size // group)))
+
+
+def measure(facts: Facts, plan: Plan, groups: Mapping[str, GroupFacts]) -> Fleet:
+    """Compute every quantity of the fleet from counts and rates."""
+    bought = [one for one in groups.values() if one.is_bought]
+    heat: defaultdict[str, float] = defaultdict(float)
+    for one in bought:
+        assert one.option is not None
+        total = one.group.servers * one.server_kw
+        share = captured_fraction(one.option)
+        heat[one.option.id] += share * total
+        if share < 1.0:
+            heat[ORDINARY_AIR] += (1.0 - share) * total
+    accelerators = Counter[str]()
+    for one in groups.values():
+        accelerators[one.group.accelerator] += one.group.servers * one.group.accelerators_per_server
+    return Fleet(
+        groups=groups,
+        heat_kw={key: value for key, value in heat.items() if value > 0},
+        spares_needed=_spares_needed(facts, bought),
+        network=_network(facts, bought),
+        it_kw=sum(one.group.servers * one.server_kw for one in bought),
+        meter_kw=sum(one.group.servers * one.server_kw * one.pue.design for one in bought),
+        energy_kwh={one.group.pool: _energy(facts, plan, one) for one in bought},
+        accelerators=accelerators,
+    )
+
+
+def _spares_needed(facts: Facts, bought: list[GroupFacts]) -> dict[str, int]:
+    targets = facts.instance.targets
+    in_service = Counter[str]()
+    for one in bought:
+        in_service[one.group.server_type] += one.group.in_service
+    return {
+        name: max(math.ceil(targets.spare_fraction * count - ROUNDING), targets.spare_servers)
+        for name, count in in_service.items()
+    }
+
+
+def _network(facts: Facts, bought: list[GroupFacts]) -> dict[str, int]:
+    """Accelerators by the fabric that their number reaches; the empty name where no fabric is large enough."""
+    by_speed = Counter[float]()
+    for one in bought:
+        by_speed[one.row.scale_out_gb_s] += one.group.servers * one.group.accelerators_per_server
+    tiers = Counter[str]()
+    for speed, count in by_speed.items():
+        reached = [one.id for one in facts.catalog.fabric_for(speed) if count <= one.max_accelerators]
+        tiers[reached[0] if reached else ""] += count
+    return dict(tiers)
+
+
+def _energy(facts: Facts, plan: Plan, one: GroupFacts) -> PoolEnergy:
+    requests = 0.0
+    for deployment in plan.deployments:
+        if deployment.pool != one.group.pool:
+            continue
+        above_idle = one.loaded_kw(deployment.prediction.busy_kw_per_server) - one.idle_kw
+        servers = servers_per_replica(deployment, one.group.accelerators_per_server)
+        for level, rate in zip(facts.busy_levels, deployment.rates_requests_per_s, strict=True):
+            requests += level.hours * above_idle * servers * rate / deployment.prediction.requests_per_s
+    return PoolEnergy(one.group.servers * one.idle_kw * HOURS_PER_YEAR, requests)
+
+
+def check_fleet(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> None:
+    """Hold the plan's counts and powers against the checker's own."""
+    _check_packing(ledger, plan, fleet)
+    _check_spares(ledger, plan, fleet)
+    for place, group in enumerate(plan.servers):
+        one, path = fleet.groups[group.pool], f"servers[{place}]"
+        ledger.same(
+            "V-RACK", f"{path}.servers_per_rack", group.servers_per_rack, one.per_rack, "by power and by height"
+        )
+        ledger.number(
+            "V-POWER", f"{path}.server_kw", group.server_kw, one.server_kw, "power of one server and its network"
+        )
+        ledger.number("V-POWER", f"{path}.idle_kw", group.idle_kw, one.idle_kw, "power of one server without requests")
+        if one.is_bought and ledger.check(
+            one.per_rack >= 1,
+            "V-RACK",
+            f"{path}.cooling",
+            group.cooling,
+            "a rack that takes it",
+            "too dense for this cooling",
+        ):
+            racks = -(-group.servers // one.per_rack)
+            ledger.same("V-RACK", f"{path}.racks", group.racks, racks, f"{one.per_rack} servers to a rack")
+    _check_plants(ledger, facts, plan, fleet)
+    given = {one.fabric: float(one.accelerators) for one in plan.network}
+    wanted = {key: float(value) for key, value in fleet.network.items()}
+    ledger.numbers("V-TIER", "network", given, wanted, "the network tier that the bought accelerators reach")
+    total = sum(fleet.accelerators.values())
+    ledger.same("V-COUNT", "accelerators", plan.accelerators, total, "accelerators of all servers")
+    ledger.number("V-POWER", "power_kw", plan.power_kw, fleet.meter_kw, "power at the meter in the hottest hours")
+    energy = sum(
+        (fleet.energy_kwh[pool].idle_kwh + fleet.energy_kwh[pool].requests_kwh) * fleet.groups[pool].pue.mean
+        for pool in fleet.energy_kwh
+    )
+    ledger.number(
+        "V-POWER", "energy_kwh_per_year", plan.energy_kwh_per_year, energy, "idle energy and requests, times PUE"
+    )
+
+
+def _check_spares(ledger: Ledger, plan: Plan, fleet: Fleet) -> None:
+    spares = Counter[str]()
+    for group in plan.servers:
+        if group.sourcing == "buy":
+            spares[group.server_type] += group.spare
+    for name, needed in fleet.spares_needed.items():
+        found = spares[name]
+        ledger.check(
+            found >= needed, "V-SPARE", f"servers[{name}].spare", found, f">= {needed}", "too few spare servers"
+        )
+
+
+def _check_plants(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> None:
+    heat = {one.option: one.heat_kw for one in plan.plants}
+    ledger.numbers("V-COOLING", "plants", heat, dict(fleet.heat_kw), "each plant is sized for the heat that goes to it")
+    for place, plant in enumerate(plan.plants):
+        if plant.option in facts.catalog.cooling:
+            own = pue(facts.catalog.cooling[plant.option], facts.climate)
+            path = f"plants[{place}]"
+            ledger.number("V-COOLING", f"{path}.pue_mean", plant.pue_mean, own.mean, "mean PUE over the site's weather")
+            ledger.number("V-COOLING", f"{path}.pue_design", plant.pue_design, own.design, "PUE in the hottest hours")
+
+
+def _check_packing(ledger: Ledger, plan: Plan, fleet: Fleet) -> None:
+    deployments = {one.id: one for one in plan.deployments}
+    placed, servers = Counter[str](), Counter[str]()
+    for place, row in enumerate(plan.packing):
+        path = f"packing[{place}]"
+        one = fleet.groups.get(row.pool)
+        known = one is not None and all(
+            name in deployments and deployments[name].pool == row.pool for name in row.replicas
+        )
+        if not ledger.check(
+            known, "V-PACK", path, f"{row.pool}: {sorted(row.replicas)}", "its own", "unknown pool or deployment"
+        ):
+            continue
+        assert one is not None
+        servers[row.pool] += row.servers
+        placed.update(row.replicas)
+        fine = row.servers >= 1 and bool(row.replicas) and min(row.replicas.values(), default=0) >= 1
+        if ledger.check(
+            fine, "V-PACK", path, row.servers, ">= 1 servers with replicas", "a set of servers without use"
+        ):
+            _check_set(ledger, path, row.servers, row.replicas, deployments, one.group.accelerators_per_server)
+    for place, deployment in enumerate(plan.deployments):
+        path = f"deployments[{place}].replicas"
+        ledger.same("V-PACK", path, deployment.replicas, placed[deployment.id], "every replica is placed")
+    for place, group in enumerate(plan.servers):
+        path = f"servers[{place}].in_service"
+        ledger.same("V-PACK", path, group.in_service, servers[group.pool], "servers in service are those with replicas")
+
+
+def _check_set(
+    ledger: Ledger, path: str, servers: int, replicas: dict[str, int], deployments: dict[str, Deployment], size: int
+) -> None:
+    """Servers that hold the same replicas: whole replicas side by side in each, or whole servers for each replica."""
+    wide = [name for name in replicas if deployments[name].accelerators_per_replica > size]
+    if wide:
+        needed = round(sum(replicas[name] * servers_per_replica(deployments[name], size) for name in wide))
+        alone = len(wide) == len(replicas)
+        ledger.check(alone, "V-PACK", path, sorted(replicas), wide, "a replica of whole servers shares them with none")
+        ledger.same("V-PACK", f"{path}.servers", servers, needed, "whole servers for each replica")
+        return
+    even = all(count % servers == 0 for count in replicas.values())
+    ledger.check(even, "V-PACK", path, replicas, f"multiples of {servers}", "these servers hold the same replicas")
+    used = sum(-(-count // servers) * deployments[name].accelerators_per_replica for name, count in replicas.items())
+    ledger.check(
+        used <= size, "V-PACK", path, used, f"<= {size} accelerators", "the replicas of a server do not fit it"
+    )

@@ -1,0 +1,147 @@
+"""Every limit by the checker's own arithmetic: it must hold, and the plan must state it as it is."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from optimizer.limits import LIMITS, limit
+from optimizer.plan import Deployment, Headroom, Plan
+from optimizer.verify.demand import capacity_requests_per_s
+from optimizer.verify.facts import Facts
+from optimizer.verify.finding import SOLVED_RELATIVE, Ledger, close
+from optimizer.verify.fleet import Fleet
+from optimizer.verify.load import class_demand
+
+#: Limits of whole numbers: nothing is forgiven.
+_WHOLE = frozenset({"racks", "supply", "accelerator_types", "spare_servers"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """One limit at one place: what it asks and what the plan reaches."""
+
+    limit: str
+    where: str
+    needed: float
+    reached: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the limit is kept, within the solver's tolerance where it is not a count."""
+        slack = 0.0 if self.limit in _WHOLE else SOLVED_RELATIVE * abs(self.needed)
+        if limit(self.limit).direction == "<=":
+            return self.reached <= self.needed + slack
+        return self.reached >= self.needed - slack
+
+    @property
+    def spare(self) -> float:
+        """What is left, as a share of what is needed."""
+        gap = self.needed - self.reached if limit(self.limit).direction == "<=" else self.reached - self.needed
+        return gap / self.needed if self.needed else gap
+
+
+def own_reaches(facts: Facts, plan: Plan, fleet: Fleet, capital_usd: float, usd_per_year: float) -> list[Reach]:
+    """Every limit that the instance sets, at every place where it applies."""
+    reaches = [reach for one in plan.deployments for reach in _of_deployment(facts, one)]
+    reaches += _throughput(facts, plan)
+    reaches += _site(facts, plan, fleet)
+    economics = facts.instance.economics
+    if economics.budget_capex_usd is not None:
+        reaches.append(Reach("budget_capex_usd", "", economics.budget_capex_usd, capital_usd))
+    if economics.budget_usd_per_year is not None:
+        reaches.append(Reach("budget_usd_per_year", "", economics.budget_usd_per_year, usd_per_year))
+    return reaches
+
+
+def _of_deployment(facts: Facts, one: Deployment) -> Iterator[Reach]:
+    targets, own = facts.instance.targets, facts.classes[one.request_class].targets
+    seen = one.prediction
+    memory = facts.catalog.accelerators[one.accelerator].memory_gib
+    bounds: tuple[tuple[str, float | None, float], ...] = (
+        ("vram_gib", targets.vram_fraction * memory, seen.vram_gib),
+        ("vram_gib_per_accelerator", targets.vram_gib_per_accelerator, seen.vram_gib),
+        ("weights_gib_per_accelerator", targets.weights_gib_per_accelerator, seen.vram_items_gib.get("weights", 0.0)),
+        ("tpot_ms", targets.tpot_ms if own.tpot_ms is None else own.tpot_ms, seen.tpot_ms),
+        ("ttft_ms", targets.ttft_ms if own.ttft_ms is None else own.ttft_ms, seen.ttft_ms),
+        ("latency_ms", targets.latency_ms if own.latency_ms is None else own.latency_ms, seen.latency_ms),
+        ("accuracy", targets.accuracy_floor(), seen.accuracy),
+        ("nvlink_gb_s", targets.nvlink_fraction * seen.nvlink_link_gb_s, seen.nvlink_gb_s),
+        ("nvlink_cap_gb_s", targets.nvlink_gb_s, seen.nvlink_gb_s),
+    )
+    for name, needed, reached in bounds:
+        if needed is not None:
+            yield Reach(name, one.id, needed, reached)
+
+
+def _throughput(facts: Facts, plan: Plan) -> Iterator[Reach]:
+    for name, one_class in facts.classes.items():
+        demand = class_demand(one_class)
+        members = [one for one in plan.deployments if one.request_class == name]
+        reached = sum(demand.weight(one.prediction.latency_ms) * capacity_requests_per_s(facts, one) for one in members)
+        yield Reach("throughput_requests_per_s", name, demand.needed, reached)
+
+
+def _site(facts: Facts, plan: Plan, fleet: Fleet) -> Iterator[Reach]:
+    site, choices = facts.instance.site, facts.instance.choices
+    if site.power_kw is not None:
+        yield Reach("power_kw", "", site.power_kw, fleet.meter_kw)
+    if site.racks is not None:
+        yield Reach("racks", "", float(site.racks), float(sum(one.racks for one in plan.servers)))
+    for one in fleet.groups.values():
+        if one.is_bought:
+            held = min(one.per_rack, one.group.servers)
+            yield Reach("rack_kw", one.group.pool, one.rack_kw, held * one.server_kw)
+    for name, most in choices.supply.items():
+        key = facts.catalog.resolve_accelerator(name)
+        if fleet.accelerators.get(key, 0):
+            yield Reach("supply", key, float(most), float(fleet.accelerators[key]))
+    if choices.max_accelerator_types is not None:
+        yield Reach("accelerator_types", "", float(choices.max_accelerator_types), float(len(fleet.accelerators)))
+    spares = Counter[str]()
+    for group in plan.servers:
+        spares[group.server_type] += group.spare
+    for name, needed in fleet.spares_needed.items():
+        if needed:
+            yield Reach("spare_servers", name, float(needed), float(spares[name]))
+
+
+def check_limits(ledger: Ledger, plan: Plan, reaches: list[Reach]) -> None:
+    """Every limit holds, and every headroom row says what the checker found."""
+    own: defaultdict[str, list[Reach]] = defaultdict(list)
+    for reach in reaches:
+        own[reach.limit].append(reach)
+        path = f"headroom[{reach.limit}]"
+        sentence = limit(reach.limit).sentence
+        where = f"{reach.reached!r} at {reach.where}" if reach.where else repr(reach.reached)
+        ledger.check(reach.holds, "V-LIMIT", path, where, f"{limit(reach.limit).direction} {reach.needed!r}", sentence)
+    for place, row in enumerate(plan.headroom):
+        _check_row(ledger, f"headroom[{place}]", row, own)
+    stated = {row.limit for row in plan.headroom}
+    for name in own.keys() - stated:
+        ledger.add("V-LIMIT", "headroom", "nothing", name, "a limit that is set has no headroom row")
+
+
+def _check_row(ledger: Ledger, path: str, row: Headroom, own: dict[str, list[Reach]]) -> None:
+    known = {one.name for one in LIMITS}
+    if not ledger.check(row.limit in known, "V-LIMIT", f"{path}.limit", row.limit, "a limit", "no such limit"):
+        return
+    rule = limit(row.limit)
+    ledger.same("V-UNIT", f"{path}.unit", row.unit, rule.unit, "unit of the limit")
+    for name in ("field", "label", "direction"):
+        ledger.same("V-LIMIT", f"{path}.{name}", getattr(row, name), getattr(rule, name), "as the limit is declared")
+    reaches = own.get(row.limit, [])
+    if not ledger.check(bool(reaches), "V-LIMIT", path, row.limit, "no row", "the instance does not set this limit"):
+        return
+    named = [one for one in reaches if one.where and one.where == row.where] or reaches
+    best = min(named, key=lambda one: abs(one.needed - row.needed) + abs(one.reached - row.reached))
+    for name in ("needed", "reached"):
+        found, wanted = getattr(row, name), getattr(best, name)
+        ledger.number("V-LIMIT", f"{path}.{name}", found, wanted, f"{name} of {row.limit}", SOLVED_RELATIVE)
+    fine = close(row.spare_fraction, best.spare, SOLVED_RELATIVE, SOLVED_RELATIVE)
+    ledger.check(
+        fine, "V-LIMIT", f"{path}.spare_fraction", row.spare_fraction, best.spare, f"what {row.limit} has to spare"
+    )
+    stated_place = len(named) < len(reaches) or (row.limit in own and row.where == best.where)
+    tightest = min(one.spare for one in named)
+    tight = stated_place or close(best.spare, tightest, SOLVED_RELATIVE, SOLVED_RELATIVE)
+    ledger.check(tight, "V-LIMIT", path, best.spare, tightest, "a limit without a place is stated where it is tightest")

@@ -1,0 +1,107 @@
+"""Ask the performance model again for every deployment of a plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from optimizer.catalog.rows import Compute
+from optimizer.performance.deployments import Deployments, Traffic
+from optimizer.performance.factors import GENERATIONS, PRECISIONS, Factors
+from optimizer.performance.serving import predict_serving
+from optimizer.plan import Deployment, Plan
+from optimizer.verify.accuracy import kept
+from optimizer.verify.facts import Facts
+from optimizer.verify.finding import Ledger
+
+_ENGINES = {"tensorrt-llm": "trtllm"}
+_UNQUANTIZED_BYTES = 2.0
+_ITEMS = ("weights", "kv", "activation", "graphs", "communication", "runtime", "reserve")
+_STEPS = ("weights", "kv", "compute", "communication", "overhead", "prefill")
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """One replica at its concurrency, by names of the plan's prediction."""
+
+    numbers: Mapping[str, float]
+    items_gib: Mapping[str, float]
+    step_ms: Mapping[str, float]
+
+
+def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
+    """The performance model's answer for one deployment, its accuracy and its power."""
+    request = facts.classes[one.request_class].request
+    workload = facts.instance.workload
+    traffic = Traffic(
+        input_tokens=float(request.input_tokens),
+        output_tokens=float(request.output_tokens),
+        max_context_tokens=float(workload.longest_context_tokens()),
+        prefix_hit_fraction=request.prefix_hit_fraction,
+        engine=_ENGINES.get(workload.engine, workload.engine),
+    )
+    seen = predict_serving(
+        facts.model.architecture,
+        _columns(facts, one),
+        traffic,
+        float(one.concurrency),
+        factors,
+        usable_memory_fraction=facts.instance.targets.vram_fraction,
+    )
+
+    def value(name: str) -> float:
+        return float(getattr(seen, name)[0])
+
+    accuracy = kept(facts, one.scheme, one.kv_scheme, one.recovery)
+    names = ("ttft_ms", "tpot_ms", "latency_ms", "requests_per_s", "output_tokens_per_s", "nvlink_gb_s")
+    numbers = {name: value(name) for name in names}
+    numbers["vram_gib"] = value("total_gib")
+    numbers["nvlink_link_gb_s"] = value("nvlink_limit_gb_s")
+    numbers["accuracy"] = 0.0 if accuracy.quantile is None else accuracy.quantile
+    numbers["accuracy_mean"] = accuracy.mean
+    return Predicted(
+        numbers,
+        {name: value(f"{name}_gib") for name in _ITEMS},
+        {name: value(f"{name}_ms") for name in _STEPS},
+    )
+
+
+def _columns(facts: Facts, one: Deployment) -> Deployments:
+    row, scheme = facts.catalog.accelerators[one.accelerator], facts.catalog.schemes[one.scheme]
+    size = int(one.server_type.rpartition(" x")[2])
+    compute: Compute = scheme.compute if scheme.support(row.generation) == "native" else "fp16"
+    own_format = facts.model.native_experts_only and one.scheme == facts.model.native_scheme
+    return Deployments.of(
+        generation_index=GENERATIONS.index(row.generation),
+        precision_index=PRECISIONS.index(compute),
+        memory_gib=row.memory_gib,
+        memory_bandwidth_gb_s=row.memory_bandwidth_gb_s,
+        compute_tflops=row.matrix_tflops(compute) or row.fp16_tflops,
+        fp16_tflops=row.fp16_tflops,
+        scale_up_gb_s=row.scale_up_gb_s or 0.0,
+        scale_up_pair_gb_s=row.scale_up_pair_gb_s or row.scale_up_gb_s or 0.0,
+        scale_up_domain=min(row.scale_up_domain, size),
+        scale_out_gb_s=row.scale_out_gb_s,
+        pcie_gb_s=row.pcie_gb_s,
+        tdp_w=row.tdp_w,
+        accelerators_per_host=min(row.accelerators_per_host, size),
+        tensor_parallel=one.tensor_parallel,
+        pipeline_parallel=one.pipeline_parallel,
+        expert_parallel=one.expert_parallel,
+        attention_data_parallel=one.attention_data_parallel,
+        weight_bytes=scheme.bytes_per_weight,
+        attention_weight_bytes=_UNQUANTIZED_BYTES if own_format else scheme.bytes_per_weight,
+        kv_bytes=facts.catalog.kv_schemes[one.kv_scheme].bytes_per_element,
+    )
+
+
+def check_predictions(ledger: Ledger, facts: Facts, plan: Plan, factors: Factors) -> None:
+    """Every number of every prediction is the performance model's."""
+    for place, one in enumerate(plan.deployments):
+        path = f"deployments[{place}].prediction"
+        own = predict(facts, one, factors)
+        for name, number in own.numbers.items():
+            found = getattr(one.prediction, name)
+            ledger.number("V-PREDICT", f"{path}.{name}", found, number, "differs from the performance model")
+        given = {key.removesuffix("_gib"): number for key, number in one.prediction.vram_items_gib.items()}
+        ledger.numbers("V-PREDICT", f"{path}.vram_items_gib", given, dict(own.items_gib), "memory items")
+        given = {key.removesuffix("_ms"): number for key, number in one.prediction.step_ms.items()}
+        ledger.numbers("V-PREDICT", f"{path}.step_ms", given, dict(own.step_ms), "parts of a step")

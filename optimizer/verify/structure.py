@@ -1,0 +1,220 @@
+"""What a plan may consist of: whole counts, unique names, and only what was offered (docs/method.md sections 1-2)."""
+
+from collections.abc import Iterable
+
+from optimizer.catalog.rows import Accelerator
+from optimizer.performance.layouts import check_layouts, reasons_of
+from optimizer.plan import Deployment, Plan, ServerGroup
+from optimizer.verify.facts import Facts, rent_quote, server_quote
+from optimizer.verify.finding import Ledger
+from optimizer.verify.model import BASELINE_SCHEME
+
+NO_STEP = "none"
+
+
+def check_structure(ledger: Ledger, facts: Facts, plan: Plan) -> None:
+    """Names, counts and offers. Nothing else can be judged where these do not hold."""
+    _unique(ledger, "deployments", (one.id for one in plan.deployments))
+    _unique(ledger, "servers", (one.pool for one in plan.servers))
+    _unique(ledger, "plants", (one.option for one in plan.plants))
+    _unique(ledger, "network", (one.fabric for one in plan.network))
+    ledger.same("V-COUNT", "name", plan.name, facts.instance.name, "the plan carries the name of its instance")
+    for place, group in enumerate(plan.servers):
+        _check_group(ledger, facts, f"servers[{place}]", group)
+    groups = {group.pool: group for group in plan.servers}
+    for place, deployment in enumerate(plan.deployments):
+        _check_deployment(ledger, facts, f"deployments[{place}]", deployment, groups)
+    used = {one.pool for one in plan.deployments}
+    for place, group in enumerate(plan.servers):
+        path = f"servers[{place}].pool"
+        ledger.check(
+            group.pool in used, "V-COUNT", path, group.pool, "a pool in use", "no deployment runs on this pool"
+        )
+
+
+def _unique(ledger: Ledger, path: str, names: Iterable[str]) -> None:
+    given = list(names)
+    twice = sorted({name for name in given if given.count(name) > 1})
+    ledger.check(not twice, "V-COUNT", path, ", ".join(twice), "each name once", "something is named twice")
+
+
+def _check_group(ledger: Ledger, facts: Facts, path: str, group: ServerGroup) -> None:
+    for name in ("servers", "in_service", "spare", "racks", "servers_per_rack"):
+        count = getattr(group, name)
+        ledger.check(count >= 0, "V-COUNT", f"{path}.{name}", count, ">= 0", "a count is never negative")
+    ledger.check(group.in_service >= 1, "V-COUNT", f"{path}.in_service", group.in_service, ">= 1", "the group is empty")
+    both = group.in_service + group.spare
+    ledger.same("V-COUNT", f"{path}.servers", group.servers, both, "servers are those in service and the spares")
+    row = _accelerator(ledger, facts, f"{path}.accelerator", group.accelerator)
+    if row is None:
+        return
+    size = group.accelerators_per_server
+    if not ledger.check(
+        size >= 1, "V-COUNT", f"{path}.accelerators_per_server", size, ">= 1", "a server has accelerators"
+    ):
+        return
+    server_type = f"{group.accelerator} x{size}"
+    ledger.same(
+        "V-COUNT", f"{path}.server_type", group.server_type, server_type, "a server type is named by what it holds"
+    )
+    end = f"buy/{group.cooling}" if group.sourcing == "buy" else group.sourcing
+    ledger.same(
+        "V-COUNT", f"{path}.pool", group.pool, f"{server_type}/{end}", "a pool is named by how its servers are got"
+    )
+    ways = facts.instance.choices.sourcing
+    ledger.check(
+        group.sourcing in ways,
+        "V-OFFER",
+        f"{path}.sourcing",
+        group.sourcing,
+        ", ".join(ways),
+        "this sourcing is not allowed",
+    )
+    if group.sourcing == "buy":
+        _check_bought(ledger, facts, path, group, row)
+    else:
+        _check_rented(ledger, facts, path, group)
+
+
+def _check_bought(ledger: Ledger, facts: Facts, path: str, group: ServerGroup, row: Accelerator) -> None:
+    whole = row.accelerators_per_server
+    size = group.accelerators_per_server
+    ledger.same("V-COUNT", f"{path}.accelerators_per_server", size, whole, "only whole servers are sold")
+    quote = server_quote(facts, group.accelerator)
+    ledger.check(quote is not None, "V-PRICE", f"{path}.sourcing", "buy", "a server price", "nobody sells this server")
+    allowed = group.cooling is not None and group.cooling in facts.cooling and group.cooling in facts.catalog.cooling
+    if not ledger.check(
+        allowed,
+        "V-COOLING",
+        f"{path}.cooling",
+        group.cooling,
+        ", ".join(sorted(facts.cooling)),
+        "this cooling is not offered",
+    ):
+        return
+    medium = facts.catalog.cooling[group.cooling or ""].medium
+    refused = {"required": "air", "no": "liquid"}.get(row.liquid_cooling)
+    ledger.check(
+        medium != refused, "V-COOLING", f"{path}.cooling", medium, row.liquid_cooling, "the server cannot be cooled so"
+    )
+
+
+def _check_rented(ledger: Ledger, facts: Facts, path: str, group: ServerGroup) -> None:
+    ledger.same("V-COOLING", f"{path}.cooling", group.cooling, None, "rented servers are cooled by their owner")
+    ledger.same("V-SPARE", f"{path}.spare", group.spare, 0, "rented servers have no spares")
+    ledger.same("V-RACK", f"{path}.racks", group.racks, 0, "rented servers stand in no rack of the site")
+    quote = rent_quote(facts, group)
+    ledger.check(
+        quote is not None, "V-PRICE", f"{path}.sourcing", group.sourcing, "a rental price", "nobody rents it out so"
+    )
+
+
+def _accelerator(ledger: Ledger, facts: Facts, path: str, name: str) -> Accelerator | None:
+    known = name in facts.accelerators and name in facts.catalog.accelerators
+    allowed = ", ".join(sorted(facts.accelerators))
+    if not ledger.check(known, "V-OFFER", path, name, allowed, "this accelerator is not offered"):
+        return None
+    return facts.catalog.accelerators[name]
+
+
+def _check_deployment(ledger: Ledger, facts: Facts, path: str, one: Deployment, groups: dict[str, ServerGroup]) -> None:
+    known = sorted(facts.classes)
+    ledger.check(
+        one.request_class in facts.classes,
+        "V-COUNT",
+        f"{path}.request_class",
+        one.request_class,
+        known,
+        "no such class",
+    )
+    group = groups.get(one.pool)
+    if not ledger.check(
+        group is not None, "V-COUNT", f"{path}.pool", one.pool, sorted(groups), "no such pool of servers"
+    ):
+        return
+    assert group is not None
+    ledger.same(
+        "V-COUNT", f"{path}.server_type", one.server_type, group.server_type, "its pool has another server type"
+    )
+    ledger.same(
+        "V-COUNT", f"{path}.accelerator", one.accelerator, group.accelerator, "its pool has another accelerator"
+    )
+    ledger.check(one.replicas >= 1, "V-COUNT", f"{path}.replicas", one.replicas, ">= 1", "a deployment has replicas")
+    most = facts.instance.choices.max_concurrency
+    ledger.check(
+        1 <= one.concurrency <= most, "V-OFFER", f"{path}.concurrency", one.concurrency, f"1..{most}", "not allowed"
+    )
+    levels = len(facts.busy_levels)
+    rates = len(one.rates_requests_per_s)
+    ledger.same("V-RATE", f"{path}.rates_requests_per_s", rates, levels, "one rate for each level that lasts")
+    row = _accelerator(ledger, facts, f"{path}.accelerator", one.accelerator)
+    if row is None:
+        return
+    _check_layout(ledger, facts, path, one, group, row)
+    _check_scheme(ledger, facts, path, one, row)
+
+
+def _check_layout(
+    ledger: Ledger, facts: Facts, path: str, one: Deployment, group: ServerGroup, row: Accelerator
+) -> None:
+    choices = facts.instance.choices
+    stage = one.tensor_parallel * one.attention_data_parallel
+    degrees = {
+        "tensor_parallel": choices.tensor_parallel,
+        "pipeline_parallel": choices.pipeline_parallel,
+        "expert_parallel": (1, stage) if choices.expert_parallel is None else choices.expert_parallel,
+        "attention_data_parallel": choices.attention_data_parallel,
+    }
+    for name, allowed in degrees.items():
+        degree = getattr(one, name)
+        ledger.check(degree in allowed, "V-OFFER", f"{path}.{name}", degree, allowed, "this degree is not allowed")
+    width = stage * one.pipeline_parallel
+    given = one.accelerators_per_replica
+    ledger.same("V-COUNT", f"{path}.accelerators_per_replica", given, width, "TP x PP x attention DP")
+    size = group.accelerators_per_server
+    inside = 0 < stage <= size
+    ledger.check(inside, "V-PACK", f"{path}.tensor_parallel", stage, f"<= {size}", "a group does not fit one server")
+    whole = width <= size or group.sourcing == "buy"
+    sentence = "a replica of several servers needs a network that is bought with them"
+    ledger.check(whole, "V-PACK", f"{path}.accelerators_per_replica", width, f"<= {size}", sentence)
+    if one.scheme not in facts.catalog.schemes:
+        return
+    native = facts.model.native_block_width if facts.model.native_scheme == one.scheme else 1
+    broken = check_layouts(
+        facts.model.architecture,
+        tensor_parallel=one.tensor_parallel,
+        pipeline_parallel=one.pipeline_parallel,
+        expert_parallel=one.expert_parallel,
+        attention_data_parallel=one.attention_data_parallel,
+        scale_up_domain=min(row.scale_up_domain, size),
+        accelerators_per_host=min(row.accelerators_per_host, size),
+        quantization_block=max(native, facts.catalog.schemes[one.scheme].block_width),
+    )
+    reasons = "; ".join(reasons_of(int(broken)))
+    ledger.check(
+        not reasons, "V-OFFER", f"{path}.tensor_parallel", reasons, "a layout that starts", "no engine starts this"
+    )
+
+
+def _check_scheme(ledger: Ledger, facts: Facts, path: str, one: Deployment, row: Accelerator) -> None:
+    choices, catalog = facts.instance.choices, facts.catalog
+    known = one.scheme in facts.schemes and one.scheme in catalog.schemes
+    allowed = ", ".join(sorted(facts.schemes))
+    if ledger.check(known, "V-SCHEME", f"{path}.scheme", one.scheme, allowed, "this scheme is not allowed"):
+        support = catalog.schemes[one.scheme].support(row.generation)
+        ledger.check(
+            support != "none", "V-SCHEME", f"{path}.scheme", support, row.generation, "the accelerator lacks the format"
+        )
+    known = one.kv_scheme in choices.kv_schemes and one.kv_scheme in catalog.kv_schemes
+    if ledger.check(
+        known, "V-SCHEME", f"{path}.kv_scheme", one.kv_scheme, choices.kv_schemes, "this KV scheme is not allowed"
+    ):
+        support = catalog.kv_schemes[one.kv_scheme].support(row.generation)
+        path_kv = f"{path}.kv_scheme"
+        ledger.check(
+            support != "none", "V-SCHEME", path_kv, support, row.generation, "the accelerator lacks the format"
+        )
+    steps = choices.recovery_steps
+    ledger.check(one.recovery in steps, "V-SCHEME", f"{path}.recovery", one.recovery, steps, "this step is not allowed")
+    idle = one.recovery == NO_STEP or one.scheme != BASELINE_SCHEME
+    ledger.check(idle, "V-SCHEME", f"{path}.recovery", one.recovery, NO_STEP, "there is no loss to win back")
