@@ -15,6 +15,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
 
     Names, counts and offers come first: where they do not hold, nothing is computed from them.
     """
+    from optimizer.performance.factors import load_factors
     from optimizer.verify.bill import own_lines
     from optimizer.verify.demand import check_levels, check_rates, output_tokens_per_year
     from optimizer.verify.facts import gather, group_facts
@@ -22,6 +23,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
     from optimizer.verify.headroom import check_limits, own_reaches
     from optimizer.verify.money import check_lines, check_totals
     from optimizer.verify.origin import check_origin
+    from optimizer.verify.prediction import check_predictions, with_own_predictions
     from optimizer.verify.structure import check_structure
 
     ledger = Ledger()
@@ -35,6 +37,9 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
     check_structure(ledger, facts, plan)
     if ledger.findings:
         return tuple(ledger.findings)
+    factors = load_factors()
+    check_predictions(ledger, facts, plan, factors)
+    plan = with_own_predictions(facts, plan, factors)
     groups = {one.pool: group_facts(facts, one) for one in plan.servers}
     fleet = measure(facts, plan, groups)
     lines = own_lines(facts, plan, fleet)

@@ -17,8 +17,7 @@ from optimizer.performance.accuracy import (
 from optimizer.plan import Deployment
 from optimizer.units import FLOP_PER_TFLOP, SECONDS_PER_HOUR
 from optimizer.verify.facts import Facts
-from optimizer.verify.model import BASELINE_SCHEME
-from optimizer.verify.structure import NO_STEP
+from optimizer.verify.model import BASELINE_SCHEME, NO_STEP
 
 _POINTS: Final = 100.0
 _BILLION: Final = 1e9
@@ -62,21 +61,39 @@ def is_certain(facts: Facts, scheme: str, kv_scheme: str) -> bool:
 
 
 def kept(facts: Facts, scheme: str, kv_scheme: str, recovery: str) -> Kept:
-    """Accuracy of a combination; no scheme is credited above one of at least as many bits (rule 7)."""
-    row = facts.catalog.schemes[scheme]
+    """Accuracy of a combination, no better than that of a wider one of its family on offer (rule 7)."""
     own = _kept_alone(facts, scheme, kv_scheme, recovery)
-    if own.quantile is None or scheme in (BASELINE_SCHEME, facts.model.native_scheme):
+    if own.quantile is None or is_certain(facts, scheme, kv_scheme):
         return own
-    quantile, mean, probability = own.quantile, own.mean, own.probability
-    for name, other in facts.catalog.schemes.items():
-        if other.weight_bits < row.weight_bits or other.activation_bits < row.activation_bits:
-            continue
-        bound = _kept_alone(facts, name, kv_scheme, recovery)
-        if bound.quantile is not None:
-            quantile, mean = min(quantile, bound.quantile), min(mean, bound.mean)
-            if probability is not None and bound.probability is not None:
-                probability = min(probability, bound.probability)
-    return Kept(quantile, mean, probability)
+    quantile, mean, chances = own.quantile, own.mean, [own.probability]
+    for other in facts.schemes:
+        for cache in facts.instance.choices.kv_schemes:
+            if not _is_wider(facts, (other, cache), (scheme, kv_scheme)):
+                continue
+            if recovery != NO_STEP and is_certain(facts, other, cache):
+                continue
+            bound = _kept_alone(facts, other, cache, recovery)
+            if bound.quantile is not None:
+                quantile, mean = min(quantile, bound.quantile), min(mean, bound.mean)
+                chances.append(bound.probability)
+    known = [chance for chance in chances if chance is not None]
+    return Kept(quantile, mean, min(known) if known else None)
+
+
+def _is_wider(facts: Facts, wide: tuple[str, str], narrow: tuple[str, str]) -> bool:
+    more, less = _bits(facts, *wide), _bits(facts, *narrow)
+    families = {_family(wide[0]), _family(narrow[0])} - {""}
+    return len(families) < 2 and more != less and all(a >= b for a, b in zip(more, less, strict=True))
+
+
+def _bits(facts: Facts, scheme: str, kv_scheme: str) -> tuple[float, float, float]:
+    row, cache = facts.catalog.schemes[scheme], facts.catalog.kv_schemes[kv_scheme]
+    return row.weight_bits, row.activation_bits, cache.kv_bits
+
+
+def _family(scheme: str) -> str:
+    """Integer or floating point; 16 bits belong to both."""
+    return "" if scheme == BASELINE_SCHEME else "integer" if "int" in scheme else "floating point"
 
 
 def _kept_alone(facts: Facts, scheme: str, kv_scheme: str, recovery: str) -> Kept:
@@ -165,7 +182,7 @@ def preparation_usd(facts: Facts, one: Deployment) -> float:
     hours = rate * facts.counts.total / _BILLION + _verification_hours(facts, base)
     if one.recovery != NO_STEP:
         step = facts.catalog.recovery_steps[_STEP_ROWS[one.recovery]]
-        met = kept(facts, one.scheme, one.kv_scheme, NO_STEP).probability or 0.0
+        met = _kept_alone(facts, one.scheme, one.kv_scheme, NO_STEP).probability or 0.0
         hours += (1.0 - met) * (_training_hours(facts, step) + _verification_hours(facts, step))
     return hours * min(_hour_prices(facts, base))
 

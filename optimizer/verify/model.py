@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from optimizer.catalog import Catalog
 from optimizer.catalog.rows import ModelArchitecture
@@ -9,7 +10,9 @@ from optimizer.instance.workload import HuggingFaceConfig
 from optimizer.performance.architecture import Architecture, gated_delta_net, mamba2
 
 #: Format of weights that were never quantized.
-BASELINE_SCHEME = "w16a16"
+BASELINE_SCHEME: Final = "w16a16"
+#: No fine-tuning after quantization.
+NO_STEP: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)

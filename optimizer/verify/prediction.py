@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from optimizer.catalog.rows import Compute
 from optimizer.performance.deployments import Deployments, Traffic
 from optimizer.performance.factors import GENERATIONS, PRECISIONS, Factors
+from optimizer.performance.power import ServerPower, busy_power_kw
 from optimizer.performance.serving import predict_serving
 from optimizer.plan import Deployment, Plan
 from optimizer.verify.accuracy import kept
 from optimizer.verify.facts import Facts
 from optimizer.verify.finding import Ledger
+from optimizer.verify.fleet import servers_per_replica
 
 _ENGINES = {"tensorrt-llm": "trtllm"}
 _UNQUANTIZED_BYTES = 2.0
+#: Dense models from this size on have power constants of their own.
+_LARGE_DENSE_PARAMETERS = 30e9
 _ITEMS = ("weights", "kv", "activation", "graphs", "communication", "runtime", "reserve")
 _STEPS = ("weights", "kv", "compute", "communication", "overhead", "prefill")
 
@@ -57,6 +61,8 @@ def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
     numbers["nvlink_link_gb_s"] = value("nvlink_limit_gb_s")
     numbers["accuracy"] = 0.0 if accuracy.quantile is None else accuracy.quantile
     numbers["accuracy_mean"] = accuracy.mean
+    numbers["accuracy_probability"] = 0.0 if accuracy.probability is None else accuracy.probability
+    numbers["busy_kw_per_server"] = busy_kw_per_server(facts, one)
     return Predicted(
         numbers,
         {name: value(f"{name}_gib") for name in _ITEMS},
@@ -93,6 +99,32 @@ def _columns(facts: Facts, one: Deployment) -> Deployments:
     )
 
 
+def busy_kw_per_server(facts: Facts, one: Deployment) -> float:
+    """Power of one server in air whose replicas are all busy; accelerators without a replica idle."""
+    row = facts.catalog.accelerators[one.accelerator]
+    curve = facts.catalog.power_curves[row.generation]
+    size = int(one.server_type.rpartition(" x")[2])
+    large = facts.model.architecture.experts == 0 and facts.counts.active >= _LARGE_DENSE_PARAMETERS
+    rack_scale = row.accelerators_per_server > row.accelerators_per_host
+    whole_kw = row.server_power_kw * size / row.accelerators_per_server
+    idle_kw = (curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction) * whole_kw
+    law = ServerPower(
+        accelerators=size,
+        tdp_w=row.tdp_w,
+        idle_kw=idle_kw,
+        maximum_kw=whole_kw,
+        busy_fraction_low=curve.f0_dense_fraction if large else curve.f0_fraction,
+        busy_fraction_high=curve.f1_dense_fraction if large else curve.f1_fraction,
+        load_exponent=curve.c_dense if large else curve.c,
+        waiting_fraction=curve.f_idle_fraction,
+        conversion_loss_fraction=(
+            curve.kappa_liquid_fraction if row.liquid_cooling == "required" else curve.kappa_fraction
+        ),
+    )
+    occupied = one.accelerators_per_replica / servers_per_replica(one, size) / size
+    return idle_kw + occupied * (float(busy_power_kw(law, 1.0)) - idle_kw)
+
+
 def check_predictions(ledger: Ledger, facts: Facts, plan: Plan, factors: Factors) -> None:
     """Every number of every prediction is the performance model's."""
     for place, one in enumerate(plan.deployments):
@@ -105,3 +137,16 @@ def check_predictions(ledger: Ledger, facts: Facts, plan: Plan, factors: Factors
         ledger.numbers("V-PREDICT", f"{path}.vram_items_gib", given, dict(own.items_gib), "memory items")
         given = {key.removesuffix("_ms"): number for key, number in one.prediction.step_ms.items()}
         ledger.numbers("V-PREDICT", f"{path}.step_ms", given, dict(own.step_ms), "parts of a step")
+
+
+def with_own_predictions(facts: Facts, plan: Plan, factors: Factors) -> Plan:
+    """The same choice with the checker's predictions in place of the plan's: what follows believes only these."""
+    return plan.model_copy(
+        update={"deployments": tuple(_with_own_prediction(facts, one, factors) for one in plan.deployments)}
+    )
+
+
+def _with_own_prediction(facts: Facts, one: Deployment, factors: Factors) -> Deployment:
+    own = predict(facts, one, factors)
+    update = {**own.numbers, "vram_items_gib": dict(own.items_gib), "step_ms": dict(own.step_ms)}
+    return one.model_copy(update={"prediction": one.prediction.model_copy(update=update)})

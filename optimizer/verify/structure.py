@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from optimizer.catalog.rows import Accelerator
 from optimizer.performance.layouts import check_layouts, reasons_of
 from optimizer.plan import Deployment, Plan, ServerGroup
+from optimizer.verify.accuracy import is_certain
 from optimizer.verify.facts import Facts, rent_quote, server_quote
 from optimizer.verify.finding import Ledger
-from optimizer.verify.model import BASELINE_SCHEME
-
-NO_STEP = "none"
+from optimizer.verify.model import NO_STEP
 
 
 def check_structure(ledger: Ledger, facts: Facts, plan: Plan) -> None:
@@ -216,5 +215,5 @@ def _check_scheme(ledger: Ledger, facts: Facts, path: str, one: Deployment, row:
         )
     steps = choices.recovery_steps
     ledger.check(one.recovery in steps, "V-SCHEME", f"{path}.recovery", one.recovery, steps, "this step is not allowed")
-    idle = one.recovery == NO_STEP or one.scheme != BASELINE_SCHEME
+    idle = one.recovery == NO_STEP or not is_certain(facts, one.scheme, one.kv_scheme)
     ledger.check(idle, "V-SCHEME", f"{path}.recovery", one.recovery, NO_STEP, "there is no loss to win back")
