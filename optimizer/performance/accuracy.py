@@ -83,9 +83,7 @@ def loss_at_size(
 def combine_losses(first: Loss, second: Loss) -> Loss:
     """Weights and cache quantized together: means add, spreads join in quadrature, the thinner data counts."""
     models = min(first.models, second.models)
-    return Loss(
-        first.mean_points + second.mean_points, sqrt(first.sd_points**2 + second.sd_points**2), models
-    )
+    return Loss(first.mean_points + second.mean_points, sqrt(first.sd_points**2 + second.sd_points**2), models)
 
 
 def recovered_loss(loss: Loss, closure: float) -> Loss:

@@ -228,9 +228,7 @@ def parameter_counts(architecture: Architecture) -> ParameterCounts:
         full = _attention_parameters(
             a, a.attention_heads, a.global_kv_heads, a.global_head_dim, a.global_head_dim, a.global_shared_kv
         )
-    attention = (
-        a.full_layers * full + a.sliding_layers * local + a.linear_layers * a.linear_parameters_per_layer
-    )
+    attention = a.full_layers * full + a.sliding_layers * local + a.linear_layers * a.linear_parameters_per_layer
     dense_mlp = a.dense_layers * _mlp_parameters(a, a.hidden_size, a.ffn_size)
     expert = _mlp_parameters(a, a.moe_latent_size or a.hidden_size, a.moe_ffn_size)
     routed = a.moe_layers * a.experts * expert

@@ -103,9 +103,7 @@ def busy_power_kw(server: ServerPower, load: ArrayLike = 1.0) -> FloatArray:
     return _kw_at(server, busy_fraction_of_tdp(server, load))
 
 
-def saturated_power_kw(
-    server: ServerPower, batch: ArrayLike, prefill_share: ArrayLike, factors: Factors
-) -> FloatArray:
+def saturated_power_kw(server: ServerPower, batch: ArrayLike, prefill_share: ArrayLike, factors: Factors) -> FloatArray:
     """Server kW of a deployment at its own saturation: its decode batch and the share of a step spent on prompts.
 
     Prompts reach TDP (measured 0.97 when saturated), decoding stays below (0.64 at a batch of up to 16, 0.82

@@ -151,9 +151,7 @@ def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArr
     requests = load * (MS_PER_S / latency)
     kv_gib = np.ceil(load / data_parallel) * column("sequence_gib")
     kv_gib = np.maximum(kv_gib, column("longest_gib"))
-    link = np.maximum(
-        column("link_bytes_per_sequence") * load * _MS_GB_PER_BYTE_S / step, column("prefill_link_gb_s")
-    )
+    link = np.maximum(column("link_bytes_per_sequence") * load * _MS_GB_PER_BYTE_S / step, column("prefill_link_gb_s"))
     out = {
         "tpot_ms": tpot,
         "ttft_ms": ttft,

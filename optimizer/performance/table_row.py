@@ -35,9 +35,7 @@ def architecture_from_row(row: Mapping[str, object]) -> Architecture:
     spec = read_spec(spec_text)
     linear = None
     if spec_text.startswith("gdn"):
-        linear = gated_delta_net(
-            hidden, spec["k_heads"], spec["v_heads"], spec["k_dim"], spec["v_dim"], spec["conv"]
-        )
+        linear = gated_delta_net(hidden, spec["k_heads"], spec["v_heads"], spec["k_dim"], spec["v_dim"], spec["conv"])
     elif spec_text.startswith("mamba2"):
         linear = mamba2(hidden, spec["heads"], spec["head_dim"], spec["state"], spec["groups"], spec["conv"])
     compressed = row.get("attn_type") == "dsv4"

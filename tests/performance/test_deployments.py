@@ -29,7 +29,7 @@ def test_traffic_is_checked() -> None:
         {"prefix_hit_fraction": 1.5},
         {"speculative_accepted_tokens": -1.0},
     ):
-        with pytest.raises(ValueError, match="must|unknown"):
+        with pytest.raises(ValueError, match=r"must|unknown"):
             Traffic(**{"input_tokens": 10.0, "output_tokens": 10.0, **wrong})  # type: ignore[arg-type]
 
 

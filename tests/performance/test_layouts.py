@@ -76,9 +76,7 @@ def test_enumeration_keeps_order_and_masks() -> None:
         expert_parallel=(1, 8), attention_data_parallel=(1, 8),
     )  # fmt: skip
     assert found.mask.shape == (16,)
-    assert np.array_equal(
-        found.width, found.tensor_parallel * found.pipeline_parallel * found.attention_data_parallel
-    )
+    assert np.array_equal(found.width, found.tensor_parallel * found.pipeline_parallel * found.attention_data_parallel)
     starts = found.mask == 0
     assert starts.any()
     assert not starts.all()

@@ -40,9 +40,7 @@ def test_weights_as_engines_log_them(model: Architecture, layout: dict[str, Any]
     assert items(model, **layout).weights_gib[0] == pytest.approx(logged_gib, rel=0.017)
 
 
-@pytest.mark.parametrize(
-    ("model", "pool_gib"), [(b.LLAMA_8B, 58.11), (b.QWEN_14B, 45.23)]
-)
+@pytest.mark.parametrize(("model", "pool_gib"), [(b.LLAMA_8B, 58.11), (b.QWEN_14B, 45.23)])
 def test_cache_pool_as_the_engine_logs_it(model: Architecture, pool_gib: float) -> None:
     assert items(model).pool_gib[0] == pytest.approx(pool_gib, abs=1.0)
 
