@@ -58,6 +58,7 @@ class ServingPrediction:
     largest_concurrency: FloatArray
 
 
+#: What the load does not change, straight from the columns.
 _FROM_COLUMNS = (
     "weights_gib",
     "activation_gib",
@@ -99,12 +100,23 @@ class Prepared:
         rows_per_block = max(1, BLOCK_ROWS // (shape[1] if load.ndim == 2 else 1))
         if shape[0] <= rows_per_block:
             return ServingPrediction(**_evaluate(self.columns, self.scalars, load))
-        out = {field.name: np.empty(shape) for field in fields(ServingPrediction)}
+        out = _constants(self.columns, shape)
+        moving = {field.name: np.empty(shape) for field in fields(ServingPrediction) if field.name not in out}
         for start in range(0, shape[0], rows_per_block):
             block = slice(start, start + rows_per_block)
-            for name, values in _evaluate(self.columns.take(block), self.scalars, load[block]).items():
-                out[name][block] = values
-        return ServingPrediction(**out)
+            seen = _evaluate(self.columns.take(block), self.scalars, load[block])
+            for name, values in moving.items():
+                values[block] = seen[name]
+        return ServingPrediction(**out, **moving)
+
+
+def _constants(columns: PreparedColumns, shape: tuple[int, ...]) -> dict[str, FloatArray]:
+    """Columns that the load does not change, as views of the shape of the load."""
+    out: dict[str, FloatArray] = {"nvlink_limit_gb_s": columns.link_limit_gb_s}
+    out.update((name, getattr(columns, name)) for name in _FROM_COLUMNS)
+    if len(shape) == 1:
+        return out
+    return {name: np.broadcast_to(values[:, None], shape) for name, values in out.items()}
 
 
 def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArray) -> dict[str, FloatArray]:
@@ -167,10 +179,8 @@ def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArr
         "kv_gib": kv_gib,
         "total_gib": column("fixed_gib") + kv_gib,
         "nvlink_gb_s": link,
-        "nvlink_limit_gb_s": np.broadcast_to(column("link_limit_gb_s"), load.shape),
     }
-    for name in _FROM_COLUMNS:
-        out[name] = np.broadcast_to(column(name), load.shape)
+    out.update(_constants(columns, load.shape))
     return out
 
 
