@@ -32,11 +32,12 @@ _STEP_ROWS: Final = {"qad": "qad", "qat-lora": "lora"}
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Recovery at the asked confidence (None: too little is known), expected, and probability of the floor."""
+    """Recovery at the asked confidence (None: too little is known), expected, probability of the floor, models."""
 
     quantile: float | None
     mean: float
     probability: float | None
+    models: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,11 @@ def kept(facts: Facts, scheme: str, kv_scheme: str, recovery: str) -> Kept:
             if recovery != NO_STEP and is_certain(facts, other, cache):
                 continue
             bound = _kept_alone(facts, other, cache, recovery)
-            if bound.quantile is not None:
+            if bound.quantile is not None and bound.models >= MODELS_FOR_QUANTILES:
                 quantile, mean = min(quantile, bound.quantile), min(mean, bound.mean)
                 chances.append(bound.probability)
     known = [chance for chance in chances if chance is not None]
-    return Kept(quantile, mean, min(known) if known else None)
+    return Kept(quantile, mean, min(known) if known else None, own.models)
 
 
 def _is_wider(facts: Facts, wide: tuple[str, str], narrow: tuple[str, str]) -> bool:
@@ -114,8 +115,9 @@ def _kept_alone(facts: Facts, scheme: str, kv_scheme: str, recovery: str) -> Kep
     mean = max(0.0, loss.recovery_mean_pct / _POINTS)
     if known.has_spread:
         quantile = recovery_quantile(loss.mean_points, loss.sd_points, loss.models, confidence) / _POINTS
-        return Kept(quantile, mean, probability_meets(floor * _POINTS, loss.mean_points, loss.sd_points, loss.models))
-    return Kept(mean if confidence <= _EXPECTED else known.low, mean, None)
+        chance = probability_meets(floor * _POINTS, loss.mean_points, loss.sd_points, loss.models)
+        return Kept(quantile, mean, chance, loss.models)
+    return Kept(mean if confidence <= _EXPECTED else known.low, mean, None, loss.models)
 
 
 def _known(facts: Facts, scheme: str, kv_scheme: str) -> _Known | None:
