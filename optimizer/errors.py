@@ -107,17 +107,17 @@ class Code(NamedTuple):
     remedy: str
 
 
-#: Sections of an instance whose faults share the numbers of ``FAULTS``: section of the code -> its place in the file.
-SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
+#: Sections of an instance: section of the code -> its place in the file, and the numbers of ``FAULTS`` it can have.
+SECTIONS: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = MappingProxyType(
     {
-        "INSTANCE": "the top level of the instance",
-        "WORKLOAD": "`workload`",
-        "TARGETS": "`targets`",
-        "CHOICES": "`choices`",
-        "SITE": "`site`",
-        "ECONOMICS": "`economics`",
-        "CATALOG": "`catalog`, or the file that it names",
-        "SOLVER": "`solver`",
+        "INSTANCE": ("the top level of the instance", (1, 2, 4, 5, 6)),
+        "WORKLOAD": ("`workload`", (1, 2, 3, 4, 5, 6, 7, 8, 9)),
+        "TARGETS": ("`targets`", (1, 2, 3)),
+        "CHOICES": ("`choices`", (1, 2, 3, 5, 6, 7, 8)),
+        "SITE": ("`site`", (1, 2, 3, 7)),
+        "ECONOMICS": ("`economics`", (1, 2, 3, 4, 5, 6, 7, 8)),
+        "CATALOG": ("`catalog`, or the file that it names", (1, 2, 3, 4, 5, 7, 8, 9)),
+        "SOLVER": ("`solver`", (1, 2, 3)),
     }
 )
 
@@ -143,8 +143,8 @@ FAULTS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
             "A name is not in the catalogue.",
             "Use the nearest name that the message gives, or add an own row in `catalog`.",
         ),
-        9: ("A value contradicts others beside it, or has not the form asked for.", "Correct what the message says."),
         8: ("A list names the same thing twice.", "Remove the repetition."),
+        9: ("A value contradicts others beside it, or has not the form asked for.", "Correct what the message says."),
     }
 )
 
@@ -235,8 +235,9 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
 
 def _all_codes() -> Mapping[str, Code]:
     codes = [Code(*row) for row in _OWN]
-    for section, place in SECTIONS.items():
-        for number, (meaning, remedy) in FAULTS.items():
+    for section, (place, numbers) in SECTIONS.items():
+        for number in numbers:
+            meaning, remedy = FAULTS[number]
             codes.append(Code(f"E-{section}-{number:03d}", f"In {place}: {meaning[0].lower()}{meaning[1:]}", remedy))
     return MappingProxyType({one.code: one for one in sorted(codes, key=lambda one: one.code)})
 

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from optimizer.instance.positions import Path
 from optimizer.instance.problems import (
-    counted,
     field_name,
     nearest,
     number_hint,
@@ -36,6 +35,9 @@ _TYPE_WORDS: Final = {
     "array": "a list in brackets",
     "null": "null",
 }
+
+#: Words for patterns that no planner should have to read, by key.
+_FORMS: Final = {"as_of": "a date such as 2026, 2026-H1, 2026-Q3, 2026-09 or 2026-09-20"}
 
 
 class Found(NamedTuple):
@@ -99,23 +101,24 @@ class Checker:
         if self.is_full:
             return
         options = list(self._alternatives(schema))
-        for option, name in options:
-            if _fits(value, option):
-                if isinstance(value, dict):
-                    self._object(value, option, name, path, unit)
-                elif isinstance(value, list):
-                    self._list(value, option, path, unit)
-                else:
-                    self._scalar(value, option, path, unit)
-                return
-        self._wrong_type(value, [option for option, _ in options], path, unit)
+        fitting = [one for one in options if _fits(value, one[0])]
+        if not fitting:
+            self._wrong_type(value, [option for option, _ in options], path, unit)
+        elif isinstance(value, dict):
+            # Of several shapes of an object the one is meant that knows most of the keys.
+            option, name = max(fitting, key=lambda one: len(set(value) & set(one[0].get("properties", ()))))
+            self._object(value, option, name, path, unit)
+        elif isinstance(value, list):
+            self._list(value, fitting[0][0], path, unit)
+        else:
+            self._scalar(value, fitting[0][0], path, unit)
 
     def _wrong_type(self, value: Any, options: list[Schema], path: Path, unit: str) -> None:
         named = [option for option in options if option.get("type") != "null"]
         if any("enum" in option or "const" in option for option in named):
             self._not_a_word(value, named[0], path)
             return
-        allowed = "must be " + " or ".join(_TYPE_WORDS[str(option["type"])] for option in named)
+        allowed = "must be " + " or ".join(dict.fromkeys(_TYPE_WORDS[str(option["type"])] for option in named))
         numeric = next((option for option in named if option.get("type") in ("number", "integer")), None)
         fix = ""
         if numeric is not None:
@@ -149,22 +152,25 @@ class Checker:
     def _text(self, value: str, schema: Schema, path: Path) -> None:
         least, most = schema.get("minLength", 0), schema.get("maxLength")
         if len(value) < least:
-            self._add(6, path, "an empty text" if not value else shown(value), f"must have >= {least} characters")
+            allowed = "must not be empty" if least == 1 else f"must have at least {least} characters"
+            self._add(6, path, "an empty text" if not value else shown(value), allowed)
         elif most is not None and len(value) > most:
-            self._add(6, path, f"a text of {len(value):,} characters", f"must have <= {most:,} characters")
+            self._add(6, path, f"a text of {len(value):,} characters", f"must have at most {most:,} characters")
         elif "pattern" in schema:
             import re
 
             if re.search(schema["pattern"], value) is None:
-                self._add(9, path, shown(value), f"must match {schema['pattern']}")
+                form = _FORMS.get(str(path[-1]), f"of the form {schema['pattern']}")
+                self._add(9, path, shown(value), f"must be {form}")
 
     def _list(self, value: list[Any], schema: Schema, path: Path, unit: str) -> None:
         least, most = schema.get("minItems", 0), schema.get("maxItems")
         if len(value) < least:
             found = "an empty list" if not value else shown(value)
-            self._add(6, path, found, f"must have >= {counted(least, 'value')}", "Leave the key out to get its default")
+            allowed = "must not be empty" if least == 1 else f"must have at least {least} values"
+            self._add(6, path, found, allowed, "Leave the key out to get its default")
         elif most is not None and len(value) > most:
-            self._add(6, path, shown(value), f"must have <= {most} values")
+            self._add(6, path, shown(value), f"must have at most {most} values")
         items = schema.get("items", {})
         kind = self._resolved(items)[0].get("type")
         seen: dict[Any, int] = {}

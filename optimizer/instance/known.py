@@ -63,6 +63,8 @@ def unknown_names(
     own = {table: _own_ids(rows.get(table)) for table in ("accelerators", "cooling")}
     for path, table in _NAMED:
         names = _at(value, path)
+        if table == "models" and not isinstance(names, str):
+            continue  # written inline
         seen: dict[str, Path] = {}
         for where, name in _names(names, path):
             at_key = isinstance(names, Mapping)
@@ -115,31 +117,45 @@ def row_accelerators(rows: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
 
 def _unknown(table: str, name: str, near: str, where: Path, *, at_key: bool, code: str = "") -> Found:
     word, verb = _KINDS[table]
-    fix = f"Did you mean {near}?" if near else f"`{verb}` lists them" if verb else ""
+    fix = near or (f"`{verb}` lists them" if verb else "")
     allowed = f"must be {'an' if word[0] in 'aeiou' else 'a'} {word} of the catalogue"
     return Found(code or f"E-{section(where)}-007", where, shown(name), allowed, fix, at_key)
 
 
 def _resolved(table: str, name: str, own: frozenset[str]) -> tuple[str | None, str]:
-    """Id that a name means, or None and the nearest one."""
-    if name in own or name in _packaged_ids(table):
+    """Id that a name means, or None and a word on the nearest ones."""
+    packaged = _packaged(table)
+    if name in own or name in packaged:
         return name, ""
-    # Loads pydantic: worth it for an alias, which leads to a plan, and bearable for a misspelt name.
-    from optimizer.catalog import UnknownName, load_catalog
+    from optimizer.catalog.names import UnknownName, resolve
 
+    word, _ = _KINDS[table]
     try:
-        return load_catalog().resolve(table, name), ""
+        return resolve(name, (*packaged, *sorted(own)), _aliases(word), word), ""
     except UnknownName as error:
-        return None, nearest(name, own) or " or ".join(error.nearest)
+        near = nearest(name, (*packaged, *own))
+        return (
+            None,
+            f"Did you mean {near}?" if near else f"Nearest: {', '.join(error.nearest)}" if error.nearest else "",
+        )
 
 
 @cache
-def _packaged_ids(table: str) -> frozenset[str]:
+def _packaged(table: str) -> tuple[str, ...]:
     """Ids of a packaged table, read without building a row."""
+    return tuple(row["id"] for row in _records(table))
+
+
+@cache
+def _aliases(word: str) -> Mapping[str, str]:
+    from optimizer.catalog.names import folded
+
+    return {folded(row["alias"]): row["id"] for row in _records("aliases") if row["kind"] == word}
+
+
+def _records(table: str) -> Iterator[dict[str, str]]:
     with (_DATA / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-        lines = csv.reader(file)
-        column = next(lines).index("id")
-        return frozenset(line[column] for line in lines if line)
+        yield from csv.DictReader(file)
 
 
 def _own_ids(rows: Any) -> frozenset[str]:

@@ -11,6 +11,8 @@ from optimizer.instance.positions import Path
 #: Longest piece of a planner's own text that a message repeats.
 _SHOWN: Final = 40
 
+_LONGEST_NAME: Final = 100
+
 #: Bounds above this are no part of an explanation.
 _TELLING: Final = 1e5
 
@@ -49,7 +51,8 @@ def field_name(path: Path) -> str:
             name += f".{step}" if name else step
         else:
             name += f"[{shown(step)}]"
-    return name
+    # A path that nobody wrote by hand: its ends tell it apart, its middle does not.
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 2]}…{name[-_LONGEST_NAME // 2 :]}"
 
 
 def section(path: Path) -> str:
@@ -99,7 +102,7 @@ def range_words(schema: Mapping[str, Any], unit: str, value: float = 0) -> str:
         for key, sign in (("exclusiveMinimum", ">"), ("minimum", ">="), ("exclusiveMaximum", "<"), ("maximum", "<="))
         if key in schema and abs(schema[key]) <= max(_TELLING, abs(value))
     ]
-    return with_unit(" and ".join(bounds), unit)
+    return with_unit(" and ".join(bounds), unit) if bounds else ""
 
 
 def out_of_range(value: float, schema: Mapping[str, Any]) -> bool:
@@ -123,9 +126,11 @@ def percent_hint(value: float, schema: Mapping[str, Any]) -> str:
 
 def number_hint(text: str, unit: str) -> str:
     """What to write for a number that stands in quotes, perhaps with its unit: ``"150 ms"`` -> ``Write 150``."""
-    match = re.fullmatch(r"\s*([-+]?(?:[0-9][0-9,_' ]*)?(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([^\d\s].*)?", text[:80])
-    if match is None or not any(char.isdigit() for char in match[1]):
-        return with_unit("Write the number alone", f"in {unit}" if unit and unit not in _SHARES else "")
+    match = re.fullmatch(
+        r"\s*([-+]?(?:[0-9][0-9,_' ]*)?(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([^\d\s].*)?", text[: _SHOWN + 1]
+    )
+    if match is None or len(text) > _SHOWN or not any(char.isdigit() for char in match[1]):
+        return "Write the number alone, without quotes"
     try:
         value = float(re.sub(r"[,_' ]", "", match[1]))
     except ValueError:
@@ -139,7 +144,7 @@ def number_hint(text: str, unit: str) -> str:
     written = aliases.get(written, written)
     factor = 1.0 if written in ("", wanted) else _CONVERSIONS.get((written, wanted))
     if factor is None and written.rstrip("s") != wanted.split("/")[0].rstrip("s"):
-        return with_unit("Write the number alone", f"in {unit}" if unit and unit not in _SHARES else "")
+        return "Write the number alone, without quotes"
     return f"Write {value * (factor or 1.0):.12g}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from optimizer.errors import InputError, Problem
+from optimizer.errors import CODES, InputError, Problem
 from optimizer.instance import known, schema
 from optimizer.instance.checking import MAX_FOUND, Checker, Found
 from optimizer.instance.positions import Scanned, scan
@@ -239,10 +239,13 @@ def _validated(source: _Source, rows_source: _Source | None) -> "Instance":
 
 def _refused(source: _Source, error: Any, prefix: tuple[str, ...]) -> list[Problem]:
     found = []
-    for one in error.errors(include_url=False, include_context=False):
+    every = error.errors(include_url=False, include_context=False)
+    # The checker has seen to the types: what is said of a type now comes from the other branch of a union.
+    for one in [one for one in every if not str(one["type"]).endswith("_type")] or every:
         path = _in_file(tuple(one["loc"]), source.scanned)
         text = str(one["msg"]).removeprefix("Value error, ")
-        found.append(Found(f"E-{section(prefix + path)}-009", path, "values that do not go together", text))
+        code = f"E-{section(prefix + path)}-009"
+        found.append(Found(code if code in CODES else "E-INSTANCE-020", path, "values that do not go together", text))
     return _placed(source, found)
 
 
