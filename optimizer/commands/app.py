@@ -80,10 +80,9 @@ class _Group(click.Group):
         try:
             # Without its standalone mode click returns what the verb returned, or the code of an early exit.
             result = super().main(given, prog_name or "optimize", **extra)
-            sys.stdout.flush()
             code = result if isinstance(result, int) else 0
-        except BrokenPipeError:
-            # Whoever read our output has gone; the interpreter must not complain when it flushes at the end.
+        except talk.ReaderGone:
+            # The interpreter must not complain when it flushes at the end.
             talk.silence_stdout()
             code = _PIPE_CLOSED
         except (click.Abort, KeyboardInterrupt):

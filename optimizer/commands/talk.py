@@ -11,6 +11,10 @@ from optimizer.errors import Problem, printable
 WIDTH = 80
 
 
+class ReaderGone(Exception):  # noqa: N818 - it is no error that nobody reads on
+    """Whoever read our output has closed the pipe."""
+
+
 def survive_any_terminal() -> None:
     """Let a terminal that cannot show a character show an escape instead of failing."""
     for stream in (sys.stdout, sys.stderr):
@@ -23,7 +27,7 @@ def width() -> int:
     """Columns to fill: those of the terminal within reason, 80 for pipes and files."""
     import shutil
 
-    return max(40, min(shutil.get_terminal_size((WIDTH, 24)).columns, 120))
+    return max(60, min(shutil.get_terminal_size((WIDTH, 24)).columns, 120))
 
 
 def say(text: str) -> None:
@@ -32,8 +36,16 @@ def say(text: str) -> None:
 
 
 def data(text: str) -> None:
-    """Give out data (stdout), ending with one newline."""
-    click.echo(text if text.endswith("\n") else f"{text}\n", nl=False)
+    """Give out data (stdout), ending with one newline.
+
+    Raises:
+        ReaderGone: nobody reads any more, as with ``| head``. (Click would end with exit code 1, which means a bug.)
+    """
+    try:
+        click.echo(text if text.endswith("\n") else f"{text}\n", nl=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def error(text: str) -> None:
