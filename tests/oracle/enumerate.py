@@ -1,0 +1,630 @@
+"""The least yearly cost of a small instance, by listing every fleet that could be the cheapest.
+
+A fleet is a count of servers in service in every pool. Fleets are looked at in the order of a bound that no fleet with
+these servers or more can beat; for each fleet that can carry the demand, every placing of its spares, every count at
+which a discount of all units begins, and every filling with replicas is priced. The search ends when the bound passes
+the best price found, so nothing cheaper is left out. There is no solver, no array and no code of the program here.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import NamedTuple
+
+from optimizer.instance.model import Instance
+from tests.oracle.listing import HOURS, RESIDUAL, Column, Listing, Pool, captured, list_instance
+from tests.oracle.packing import maximal_counts
+
+#: Relative slack of comparisons between sums of floating-point numbers.
+SLACK = 1e-9
+#: Plans within this of the least cost count as equally cheap.
+TIE = 1e-6
+
+
+class Choice(NamedTuple):
+    """What a plan uses, for comparing plans of equal cost."""
+
+    accelerators: tuple[str, ...]
+    schemes: tuple[str, ...]
+    cooling: tuple[str, ...]
+    sourcing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The least yearly cost (USD), every choice that reaches it within ``TIE``, and how many fleets were looked at.
+
+    ``servers`` (by pool, spares included), accelerators by type, capital, power at the meter and racks are those of one
+    cheapest fleet.
+    """
+
+    usd_per_year: float
+    choices: tuple[Choice, ...]
+    fleets: int
+    servers: dict[str, int]
+    accelerators: dict[str, int]
+    capital_usd: float
+    meter_kw: float
+    racks: int
+
+
+class TooLarge(Exception):  # noqa: N818 - it reports that the instance is no small one
+    """The instance has more fleets than an enumeration should look at."""
+
+
+def annuity(rate: float, years: float) -> float:
+    """Capital recovery factor."""
+    return 1.0 / years if rate == 0 else rate / (1.0 - (1.0 + rate) ** -years)
+
+
+#: What replicas carry of a class: (capacity, USD for one unit over one hour).
+Parts = tuple[tuple[float, float], ...]
+
+
+class Filling(NamedTuple):
+    """A way to fill the servers of a pool: what it carries of each class, and the schemes it uses."""
+
+    parts: tuple[Parts, ...]
+    schemes: frozenset[str]
+
+
+@dataclass
+class Structure:
+    """Cost of servers and all that hangs on their counts, before requests and schemes."""
+
+    usd_per_year: float
+    capital_usd: float
+    servers: tuple[int, ...]
+    accelerators: dict[str, int]
+    meter_kw: float
+    racks: int
+
+
+@dataclass
+class Money:
+    """Prices of an instance, as plain numbers."""
+
+    listing: Listing
+    rate: float = field(init=False)
+    server_share: float = field(init=False)
+    premium_share: float = field(init=False)
+    network_share: float = field(init=False)
+    horizon_share: float = field(init=False)
+    space_usd_per_kw: float = field(init=False)
+    rack_share_usd: float = field(init=False)
+    rack_usd: float = field(init=False)
+    plants: dict[str, tuple[float, float, float]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        economics = self.listing.instance.economics
+        catalog = self.listing.catalog
+        self.rate = economics.discount_rate
+        self.server_share = annuity(self.rate, economics.server_life_years) + economics.server_maintenance_fraction
+        self.network_share = annuity(self.rate, economics.network_life_years) + economics.network_maintenance_fraction
+        self.horizon_share = annuity(self.rate, economics.horizon_years)
+        cooling_life = annuity(self.rate, economics.cooling_life_years)
+        self.plants = {}
+        for key in sorted({RESIDUAL, *(pool.cooling.id for pool in self.listing.pools if pool.cooling is not None)}):
+            row = catalog.cooling[key]
+            own = economics.cooling_prices.get(key)
+            fixed, marginal = row.capex_fixed_usd, row.capex_marginal_usd_per_kw
+            upkeep = row.maintenance_typical_fraction
+            if own is not None:
+                fixed = fixed if own.fixed_usd is None else own.fixed_usd
+                marginal = marginal if own.marginal_usd_per_kw is None else own.marginal_usd_per_kw
+                upkeep = upkeep if own.maintenance_fraction is None else own.maintenance_fraction
+            self.plants[key] = (fixed, marginal, cooling_life + upkeep)
+        rent = economics.colocation_usd_per_kw_month
+        rent = catalog.facility["colo_wholesale_1mw_plus"].typical if rent is None else rent
+        plant = catalog.cooling[RESIDUAL]
+        contained = plant.capex_typical_usd_per_kw * (cooling_life + plant.maintenance_typical_fraction)
+        self.space_usd_per_kw = max(0.0, 12.0 * rent - contained)
+        self.rack_usd = catalog.facility["rack_hardware"].typical if economics.rack_usd is None else economics.rack_usd
+        self.rack_share_usd = self.rack_usd * annuity(self.rate, economics.server_life_years)
+
+    def fabric_usd(self, speed: float, accelerators: int) -> float:
+        """Price per accelerator of the first fabric that holds them."""
+        level = f"{self.listing.instance.economics.price_level}_usd_per_accelerator"
+        for row in self.listing.fabrics[speed]:
+            if accelerators <= row.max_accelerators:
+                return float(getattr(row, level))
+        return math.inf
+
+    def server_price(self, kind: int, count: int) -> float:
+        """Price of ``count`` servers of the type of a pool, quantity discount included."""
+        server_type = self.listing.pools[kind].server_type
+        price = server_type.server_usd
+        assert price is not None
+        if not server_type.incremental:
+            share = max((off for start, off in server_type.discounts if count >= start), default=0.0)
+            return price * (1.0 - share) * count
+        steps = [(1, 0.0), *server_type.discounts]
+        total = 0.0
+        for index, (start, off) in enumerate(steps):
+            end = steps[index + 1][0] if index + 1 < len(steps) else count + 1
+            total += max(0, min(count + 1, end) - start) * price * (1.0 - off)
+        return total
+
+    def premium_usd(self, pool: int) -> float:
+        """Premium of one server that is built for liquid and could be had for air."""
+        one = self.listing.pools[pool]
+        row = one.server_type.accelerator
+        if one.cooling is None or one.cooling.medium != "liquid" or row.liquid_cooling != "option":
+            return 0.0
+        return self.listing.instance.economics.liquid_ready_usd_per_kw * row.server_power_kw
+
+
+def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write ``total`` as an ordered sum of ``parts`` counts."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in compositions(total - first, parts - 1):
+            yield (first, *rest)
+
+
+class Enumeration:
+    """One instance's fleets."""
+
+    def __init__(self, listing: Listing, most_steps: int) -> None:
+        self.listing = listing
+        self.instance = listing.instance
+        self.pools = listing.pools
+        self.money = Money(listing)
+        self.most_steps = most_steps
+        self.steps = 0
+        self.known_fillings: dict[tuple[int, int, frozenset[str]], list[Filling]] = {}
+        self.columns: list[list[list[Column]]] = [
+            [
+                self._undominated([c for c in listing.columns if c.pool == q and c.request_class == b])
+                for b in range(len(listing.classes))
+            ]
+            for q in range(len(self.pools))
+        ]
+        self.schemes_of = [frozenset(c.scheme for row in by_class for c in row) for by_class in self.columns]
+        self.by_type: dict[str, list[int]] = {}
+        for q, pool in enumerate(self.pools):
+            if pool.is_bought:
+                self.by_type.setdefault(pool.server_type.id, []).append(q)
+        self.work = [
+            demand * sum(share * hours for share, hours in listing.levels) for demand in listing.demand
+        ]
+        self.server_capacity = [
+            [self._most_capacity(q, b) for b in range(len(listing.classes))] for q in range(len(self.pools))
+        ]
+        # Weighted demand of a server whose every accelerator carries what each one of the best replica carries.
+        self.densest = [
+            [
+                max((c.capacity / c.width for c in self.columns[q][b]), default=0.0) * self.pools[q].server_type.size
+                for b in range(len(listing.classes))
+            ]
+            for q in range(len(self.pools))
+        ]
+        self.unit_usd = [self._least_server_usd(q) for q in range(len(self.pools))]
+        self.cheapest_energy = [
+            min((self._energy_usd(c) for q in range(len(self.pools)) for c in self.columns[q][b]), default=math.inf)
+            for b in range(len(listing.classes))
+        ]
+
+    def _energy_usd(self, column: Column) -> float:
+        """USD for one unit of weighted demand over one hour, above idle."""
+        return column.kw_per_unit * self.listing.electricity_usd
+
+    def _undominated(self, columns: list[Column]) -> list[Column]:
+        """Without columns that replicas of another one replace at no cost, in the accelerators that a replica takes.
+
+        Several replicas of the other fit where one was, together carry at least as much with no more energy a unit,
+        and their scheme is the same or costs nothing. Of equals the first by name stays.
+        """
+        usd = self.listing.scheme_usd
+
+        def replaced(one: Column, other: Column) -> bool:
+            times = self._times(one, other)
+            free = other.scheme == one.scheme or usd[other.scheme] == 0.0
+            return (
+                free and times >= 1 and times * other.capacity >= one.capacity and other.kw_per_unit <= one.kw_per_unit
+            )
+
+        kept: list[Column] = []
+        for one in sorted(columns, key=lambda c: (c.width, c.name)):
+            if not any(replaced(one, other) for other in kept):
+                kept = [other for other in kept if not replaced(other, one)] + [one]
+        return kept
+
+    def _times(self, one: Column, other: Column) -> int:
+        """Replicas of ``other`` that fit into the accelerators of a replica of ``one``, server by server."""
+        size = self.pools[one.pool].server_type.size
+        if one.width <= size or other.width > size:
+            return one.width // other.width
+        return one.width // size * (size // other.width)
+
+    def _most_capacity(self, q: int, b: int) -> float:
+        """Most weighted demand of one class that a server of a pool adds: a share of a replica for wide ones."""
+        size = self.pools[q].server_type.size
+        best = [0.0] * (size + 1)
+        for room in range(1, size + 1):
+            best[room] = max(
+                [best[room - 1]] + [best[room - c.width] + c.capacity for c in self.columns[q][b] if c.width <= room]
+            )
+        wide = [c.capacity / (c.width // size) for c in self.columns[q][b] if c.width > size]
+        return max([best[size], *wide])
+
+    def _least_server_usd(self, q: int) -> float:
+        """What one more server costs at the very least, whatever else stands there."""
+        pool = self.pools[q]
+        if not pool.is_bought:
+            return float(pool.server_type.rent[pool.sourcing]) * pool.server_type.size * HOURS
+        kind = pool.server_type
+        assert kind.server_usd is not None
+        least = kind.server_usd * (1.0 - max((off for _, off in kind.discounts), default=0.0))
+        usd = (least + self.money.premium_usd(q)) * self.money.server_share
+        level = f"{self.instance.economics.price_level}_usd_per_accelerator"
+        fabric = min(float(getattr(row, level)) for row in self.listing.fabrics[kind.accelerator.scale_out_gb_s])
+        usd += fabric * kind.size * self.money.network_share
+        usd += pool.idle_kw * HOURS * pool.pue_mean * self.listing.electricity_usd
+        usd += pool.server_kw * self.money.space_usd_per_kw
+        for plant, share in self._heat(q):
+            _, marginal, yearly = self.money.plants[plant]
+            usd += pool.server_kw * share * marginal * yearly
+        return usd + self.money.rack_share_usd / pool.per_rack
+
+    def _heat(self, q: int) -> list[tuple[str, float]]:
+        cooling = self.pools[q].cooling
+        assert cooling is not None
+        share = captured(cooling)
+        return [(cooling.id, share)] if share == 1.0 else [(cooling.id, share), (RESIDUAL, 1.0 - share)]
+
+    # -- servers -----------------------------------------------------------------------------------------------
+
+    def structures(self, service: tuple[int, ...]) -> list[Structure]:
+        """Every placing of spares and every count worth buying, with its cost, where the limits hold; cheapest first.
+
+        Beyond the servers and spares that are needed only counts at which an all-units discount begins are worth
+        buying: everything but the unit price grows with the count.
+        """
+        targets = self.instance.targets
+        choices: list[list[tuple[int, ...]]] = []
+        names = list(self.by_type)
+        for name in names:
+            members = self.by_type[name]
+            used = sum(service[q] for q in members)
+            if used == 0:
+                choices.append([(0,) * len(members)])
+                continue
+            spare = max(math.ceil(targets.spare_fraction * used - SLACK), targets.spare_servers)
+            kind = self.pools[members[0]].server_type
+            extra = [spare]
+            if not kind.incremental:
+                extra += [start - used for start, _ in kind.discounts if start - used > spare]
+            choices.append([one for count in extra for one in compositions(count, len(members))])
+        result = []
+        for spares in product(*choices):
+            servers = list(service)
+            for name, counts in zip(names, spares, strict=True):
+                for q, count in zip(self.by_type[name], counts, strict=True):
+                    servers[q] += count
+            priced = self._price(tuple(servers))
+            if priced is not None:
+                result.append(priced)
+        return sorted(result, key=lambda one: one.usd_per_year)
+
+    def _price(self, servers: tuple[int, ...]) -> Structure | None:
+        """Cost of servers, spares among them; None where a limit of the site, of supply or of the choice breaks."""
+        self.spend()
+        money, site, choices = self.money, self.instance.site, self.instance.choices
+        yearly = capital = kw = meter = 0.0
+        racks = 0
+        used_types: dict[str, int] = {}
+        fabric: dict[float, int] = {}
+        heat: dict[str, float] = {}
+        for q, (pool, count) in enumerate(zip(self.pools, servers, strict=True)):
+            if count == 0:
+                continue
+            kind = pool.server_type
+            used_types[kind.accelerator.id] = used_types.get(kind.accelerator.id, 0) + count * kind.size
+            if not pool.is_bought:
+                yearly += count * kind.size * HOURS * kind.rent[pool.sourcing]
+                continue
+            premium = count * money.premium_usd(q)
+            yearly += premium * money.server_share
+            capital += premium
+            yearly += count * pool.idle_kw * HOURS * pool.pue_mean * self.listing.electricity_usd
+            kw += count * pool.server_kw
+            meter += count * pool.server_kw * pool.pue_design
+            racks += math.ceil(count / pool.per_rack)
+            speed = kind.accelerator.scale_out_gb_s
+            fabric[speed] = fabric.get(speed, 0) + count * kind.size
+            for plant, share in self._heat(q):
+                heat[plant] = heat.get(plant, 0.0) + share * count * pool.server_kw
+        for members in self.by_type.values():
+            count = sum(servers[q] for q in members)
+            if count:
+                usd = money.server_price(members[0], count)
+                yearly += usd * money.server_share
+                capital += usd
+        for speed, count in fabric.items():
+            usd = money.fabric_usd(speed, count) * count
+            yearly += usd * money.network_share
+            capital += usd
+        for plant, size in heat.items():
+            fixed, marginal, share = money.plants[plant]
+            yearly += (fixed + marginal * size) * share
+            capital += fixed + marginal * size
+        yearly += kw * money.space_usd_per_kw + racks * money.rack_share_usd
+        capital += racks * money.rack_usd
+        within = (
+            (meter, site.power_kw),
+            (racks, site.racks),
+            (capital, self.instance.economics.budget_capex_usd),
+            (yearly, self.instance.economics.budget_usd_per_year),
+            (len(used_types), choices.max_accelerator_types),
+            *((used_types.get(key, 0), most) for key, most in choices.supply.items()),
+        )
+        if any(most is not None and value > most * (1.0 + SLACK) for value, most in within):
+            return None
+        return Structure(yearly, capital, servers, used_types, meter, racks)
+
+    # -- bounds ------------------------------------------------------------------------------------------------
+
+    def bound(self, service: tuple[int, ...], first: int) -> float:
+        """No fleet with these servers, and any more of the pools from ``first`` on, costs less; infinite: none serves.
+
+        Every server costs its least. Two bounds of what is missing: each class alone, were all servers its own; and all
+        classes together, a server's accelerators counted for the class where they are worth most.
+        """
+        demand = self.listing.demand
+        later = range(first, len(self.pools))
+        total = sum(usd * count for usd, count in zip(self.unit_usd, service, strict=True))
+        alone = 0.0
+        worth = []
+        for b, needed in enumerate(demand):
+            missing = needed - sum(count * self.server_capacity[q][b] for q, count in enumerate(service))
+            prices = [self.unit_usd[q] / self.server_capacity[q][b] for q in later if self.server_capacity[q][b] > 0]
+            if not prices:
+                if missing > needed * SLACK:
+                    return math.inf
+                worth.append(0.0)
+                continue
+            alone = max(alone, missing * min(prices))
+            worth.append(min(self.unit_usd[q] / self.densest[q][b] for q in later if self.densest[q][b] > 0))
+        together = sum(usd * needed for usd, needed in zip(worth, demand, strict=True))
+        for q, count in enumerate(service):
+            if count:
+                together -= count * max(usd * self.densest[q][b] for b, usd in enumerate(worth))
+        energy = sum(usd * work for usd, work in zip(self.cheapest_energy, self.work, strict=True))
+        return (total + max(0.0, alone, together) + energy) * (1.0 - SLACK)
+
+    def may_carry(self, service: tuple[int, ...]) -> bool:
+        """Whether every class alone would be served."""
+        return all(
+            sum(count * self.server_capacity[q][b] for q, count in enumerate(service)) >= demand * (1.0 - SLACK)
+            for b, demand in enumerate(self.listing.demand)
+        )
+
+    # -- replicas ----------------------------------------------------------------------------------------------
+
+    def requests_usd(self, columns: Parts, b: int) -> float | None:
+        """Least yearly cost of energy above idle of a class, given its parts; None where the peak is not met.
+
+        Rates are continuous, so the cheapest energy is used first.
+        """
+        parts = sorted(columns, key=lambda one: one[1])
+        demand = self.listing.demand[b]
+        if sum(capacity for capacity, _ in parts) < demand * (1.0 - SLACK):
+            return None
+        total = 0.0
+        for share, hours in self.listing.levels:
+            left = share * demand
+            for capacity, usd in parts:
+                used = min(left, capacity)
+                total += used * usd * hours
+                left -= used
+                if left <= 0.0:
+                    break
+        return total
+
+    def fillings(
+        self, service: tuple[int, ...], allowed: frozenset[str], most_usd: float
+    ) -> tuple[float, frozenset[str]] | None:
+        """Least yearly energy above idle over every filling of the servers with replicas of the allowed schemes.
+
+        With it the schemes of that filling. Capacity never hurts: only fillings without room for a replica count. None
+        where the demand is not met, or only at more than ``most_usd``.
+        """
+        classes = range(len(self.listing.classes))
+        options = [
+            found
+            for q, count in enumerate(service)
+            if count and (found := self._fillings_of(q, count, allowed & self.schemes_of[q]))
+        ]
+        # For the bound: all a pool may carry of a class, at its cheapest energy.
+        most = [
+            [
+                (
+                    max(sum(capacity for capacity, _ in one.parts[b]) for one in found),
+                    min((usd for one in found for _, usd in one.parts[b]), default=0.0),
+                )
+                for b in classes
+            ]
+            for found in options
+        ]
+        best: list[tuple[float, frozenset[str]]] = []
+
+        def extend(position: int, chosen: tuple[Parts, ...], schemes: frozenset[str]) -> None:
+            self.spend()
+            total = 0.0
+            for b in classes:
+                usd = self.requests_usd((*chosen[b], *(row[b] for row in most[position:])), b)
+                if usd is None:
+                    return
+                total += usd
+            if total > most_usd or (best and total >= best[0][0]):
+                return
+            if position == len(options):
+                best[:] = [(total, schemes)]
+                return
+            for one in options[position]:
+                extend(position + 1, tuple(chosen[b] + one.parts[b] for b in classes), schemes | one.schemes)
+
+        extend(0, ((),) * len(classes), frozenset())
+        return best[0] if best else None
+
+    def _fillings_of(self, q: int, count: int, allowed: frozenset[str]) -> list[Filling]:
+        """Every filling of ``count`` servers of a pool without room for another replica."""
+        key = (q, count, allowed)
+        if key not in self.known_fillings:
+            columns = [c for row in self.columns[q] for c in row if c.scheme in allowed]
+            found: list[Filling] = []
+            if columns:
+                size = self.pools[q].server_type.size
+                for counts in maximal_counts(tuple(c.width for c in columns), count, size):
+                    self.spend()
+                    found.append(self._filling(columns, counts))
+            self.known_fillings[key] = found
+        return self.known_fillings[key]
+
+    def _filling(self, columns: list[Column], counts: tuple[int, ...]) -> Filling:
+        parts: list[Parts] = [() for _ in self.listing.classes]
+        for column, count in zip(columns, counts, strict=True):
+            if count:
+                parts[column.request_class] += ((count * column.capacity, self._energy_usd(column)),)
+        return Filling(tuple(parts), frozenset(c.scheme for c, count in zip(columns, counts, strict=True) if count))
+
+    def spend(self) -> None:
+        """Count one step of work; TooLarge when there were too many."""
+        self.steps += 1
+        if self.steps > self.most_steps:
+            raise TooLarge(f"more than {self.most_steps} steps")
+
+    def priced_schemes(self, service: tuple[int, ...]) -> Iterator[tuple[frozenset[str], float]]:
+        """Every set of schemes that may be prepared, with its capital; schemes that cost nothing are always there."""
+        usd = self.listing.scheme_usd
+        present = {c.scheme for q, count in enumerate(service) if count for row in self.columns[q] for c in row}
+        free = frozenset(key for key in present if usd[key] == 0.0)
+        paid = sorted(key for key in present if usd[key] > 0.0)
+        for size in range(len(paid) + 1):
+            for some in combinations(paid, size):
+                yield free | frozenset(some), sum(usd[key] for key in some)
+
+    # -- search ------------------------------------------------------------------------------------------------
+
+    def search(self) -> Answer | None:
+        """Every fleet in the order of its bound, until the bound passes the best price."""
+        if any(all(not self.columns[q][b] for q in range(len(self.pools))) for b in range(len(self.listing.classes))):
+            return None
+        limits = self.instance.economics
+        start = (0,) * len(self.pools)
+        queue = [(self.bound(start, 0), start, 0)]
+        best = math.inf
+        found: dict[Choice, float] = {}
+        cheapest: Structure | None = None
+        capital_usd = 0.0
+        fleets = 0
+        while queue:
+            bound, service, first = heapq.heappop(queue)
+            if bound > best * (1.0 + TIE) or math.isinf(bound):
+                break
+            fleets += 1
+            self.spend()
+            structures = self.structures(service)
+            if not structures:
+                continue
+            if self.may_carry(service):
+                for allowed, capital in self.priced_schemes(service):
+                    once = capital * self.money.horizon_share
+                    fitting = [
+                        one
+                        for one in structures
+                        if limits.budget_capex_usd is None
+                        or one.capital_usd + capital <= limits.budget_capex_usd * (1.0 + SLACK)
+                    ]
+                    if not fitting or fitting[0].usd_per_year + once > best * (1.0 + TIE):
+                        continue
+                    least_usd = fitting[0].usd_per_year + once
+                    filled = self.fillings(service, allowed, best * (1.0 + TIE) - least_usd)
+                    if filled is None:
+                        continue
+                    energy, schemes = filled
+                    for one in fitting:
+                        usd = one.usd_per_year + once + energy
+                        if limits.budget_usd_per_year is not None and usd > limits.budget_usd_per_year * (1.0 + SLACK):
+                            continue
+                        if usd <= best * (1.0 + TIE):
+                            choice = self._choice(one.servers, schemes)
+                            found[choice] = min(usd, found.get(choice, math.inf))
+                            if usd < best:
+                                best, cheapest, capital_usd = usd, one, one.capital_usd + capital
+            least = structures[0].usd_per_year
+            for q in range(first, len(self.pools)):
+                grown = (*service[:q], service[q] + 1, *service[q + 1 :])
+                bound = max(self.bound(grown, q), least * (1.0 - SLACK))
+                if bound <= best * (1.0 + TIE) and bound <= (limits.budget_usd_per_year or math.inf) * (1.0 + SLACK):
+                    heapq.heappush(queue, (bound, grown, q))
+        if cheapest is None:
+            return None
+        kept = tuple(sorted(choice for choice, usd in found.items() if usd <= best * (1.0 + TIE)))
+        servers = {pool.id: count for pool, count in zip(self.pools, cheapest.servers, strict=True) if count}
+        return Answer(
+            best, kept, fleets, servers, cheapest.accelerators, capital_usd, cheapest.meter_kw, cheapest.racks
+        )
+
+    def _choice(self, servers: tuple[int, ...], schemes: frozenset[str]) -> Choice:
+        used = [pool for pool, count in zip(self.pools, servers, strict=True) if count]
+        return Choice(
+            tuple(sorted({pool.server_type.accelerator.id for pool in used})),
+            tuple(sorted(schemes)),
+            tuple(sorted({pool.cooling.id for pool in used if pool.cooling is not None})),
+            tuple(sorted({pool.sourcing for pool in used})),
+        )
+
+
+def answer(listing: Listing, most_steps: int = 1_000_000) -> Answer | None:
+    """The least yearly cost over every fleet of a listing, or None where no fleet holds every limit.
+
+    Of several terms of rent for one server type only the cheapest is looked at: terms differ in nothing but the price.
+    """
+
+    def worth_a_look(pool: Pool) -> bool:
+        rents = [
+            (other.server_type.rent[other.sourcing], other.sourcing)
+            for other in listing.pools
+            if not other.is_bought and other.server_type.id == pool.server_type.id
+        ]
+        return pool.is_bought or (pool.server_type.rent[pool.sourcing], pool.sourcing) == min(rents)
+
+    return Enumeration(listing.filtered(worth_a_look, lambda _: True), most_steps).search()
+
+
+def cheapest_by_enumeration(instance: Instance, most_steps: int = 1_000_000) -> Answer | None:
+    """The least yearly cost of an instance (USD) with the choices that reach it, or None where it is infeasible."""
+    return answer(list_instance(instance), most_steps)
+
+
+def without(listing: Listing, kind: str, name: str) -> Listing:
+    """The listing without one thing: an ``accelerator``, a ``scheme``, a ``cooling`` option or a ``sourcing``."""
+
+    def pool_stays(pool: Pool) -> bool:
+        things = {
+            "accelerator": pool.server_type.accelerator.id,
+            "cooling": "" if pool.cooling is None else pool.cooling.id,
+            "sourcing": pool.sourcing,
+        }
+        return things.get(kind) != name
+
+    return listing.filtered(pool_stays, lambda column: kind != "scheme" or column.scheme != name)
+
+
+def without_any(listing: Listing, choice: Choice) -> Answer | None:
+    """The cheapest plan that does without at least one thing of a choice (docs/method.md section 9)."""
+    things = [
+        *(("accelerator", one) for one in choice.accelerators),
+        *(("scheme", one) for one in choice.schemes),
+        *(("cooling", one) for one in choice.cooling),
+        *(("sourcing", one) for one in choice.sourcing),
+    ]
+    answers = [answer(without(listing, kind, name)) for kind, name in things]
+    found = [one for one in answers if one is not None]
+    return min(found, key=lambda one: one.usd_per_year) if found else None

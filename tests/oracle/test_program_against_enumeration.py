@@ -1,0 +1,86 @@
+"""The program agrees with an enumeration in plain Python on random small instances.
+
+Features are counted over the instances of a run and printed by ``pytest -s``; the long run asserts that each is there
+at least 50 times in 500.
+"""
+
+import functools
+
+import pytest
+
+from optimizer.api import solve
+from tests.oracle.enumerate import Answer, answer, without_any
+from tests.oracle.random_instances import Drawn, counts, draw
+
+ALWAYS = range(120)
+SLOW = range(120, 500)
+#: The runner-up of every so many instances is checked too: it takes a search for each thing the plan uses.
+RUNNER_UP_EACH = 4
+TOLERANCE = 2e-6
+LEAST_OF_EACH = 50
+
+drawn = functools.cache(draw)
+
+
+def difference(one: Drawn) -> str | None:
+    """What the program says otherwise than the enumeration, in one line; None where they agree."""
+    solved = solve(one.instance)
+    plan = solved.plan
+    if one.expected is None or plan is None:
+        if (one.expected is None) == (plan is None):
+            return None
+        return f"seed {one.seed}: enumeration {_usd(one.expected)}, program {plan and plan.bill.usd_per_year}"
+    expected = one.expected.usd_per_year
+    if abs(plan.bill.usd_per_year - expected) > TOLERANCE * expected:
+        return f"seed {one.seed}: enumeration {expected:.4f}, program {plan.bill.usd_per_year:.4f} USD/year"
+    if one.seed % RUNNER_UP_EACH == 0:
+        return _runner_up_difference(one)
+    return None
+
+
+def _runner_up_difference(one: Drawn) -> str | None:
+    """Cost of the cheapest plan that does without one thing the plan uses, where the cheapest plan is the only one."""
+    assert one.expected is not None
+    if len(one.expected.choices) > 1:
+        return None
+    plan = solve(one.instance).plan
+    assert plan is not None
+    found = [runner.usd_per_hour for runner in plan.runners_up if runner.usd_per_hour is not None]
+    expected = without_any(one.listing, one.expected.choices[0])
+    if expected is None or not found:
+        if expected is None and not found:
+            return None
+        return f"seed {one.seed}: next best of the enumeration {_usd(expected)}, of the program {found}"
+    least = min(found) * 8766.0
+    if abs(least - expected.usd_per_year) > TOLERANCE * expected.usd_per_year:
+        return f"seed {one.seed}: next best {expected.usd_per_year:.4f} by enumeration, {least:.4f} by the program"
+    return None
+
+
+def _usd(found: Answer | None) -> float | None:
+    return None if found is None else found.usd_per_year
+
+
+def _check(seeds: range) -> list[Drawn]:
+    several = [drawn(seed) for seed in seeds]
+    lines = [line for one in several if (line := difference(one)) is not None]
+    print(f"\n{len(several)} random instances:", counts(several))  # noqa: T201 - the counts are the proof's other half
+    assert not lines, "\n".join(lines)
+    return several
+
+
+def test_program_agrees_on_random_instances() -> None:
+    _check(ALWAYS)
+
+
+@pytest.mark.slow
+def test_program_agrees_on_every_random_instance() -> None:
+    several = _check(SLOW) + [drawn(seed) for seed in ALWAYS]
+    rare = {name: count for name, count in counts(several).items() if count < LEAST_OF_EACH}
+    assert not rare, f"features with fewer than {LEAST_OF_EACH} in {len(several)} instances: {rare}"
+
+
+def test_a_pool_that_nothing_runs_on_is_no_answer() -> None:
+    """The enumeration itself: without deployments there is no plan, whatever may be bought."""
+    one = next(candidate for seed in ALWAYS if (candidate := drawn(seed)).expected is not None)
+    assert answer(one.listing.filtered(lambda _: False, lambda _: True)) is None
