@@ -47,12 +47,16 @@ class Prediction(Shape):
     output_tokens_per_s: float = Field(description="Output tokens per second of one replica, saturated.")
     vram_gib: float = Field(description="Memory used on the fullest accelerator, GiB.")
     vram_items_gib: dict[str, float] = Field(description="Its items, GiB.")
-    nvlink_gb_s: float = Field(description="Mean one-way traffic of one accelerator, GB/s, worse of prefill and decode.")
+    nvlink_gb_s: float = Field(
+        description="Mean one-way traffic of one accelerator, GB/s, worse of prefill and decode."
+    )
     nvlink_link_gb_s: float = Field(description="The link it is held against, GB/s one way.")
     accuracy: float = Field(description="Recovery at the asked confidence, fraction of the unquantized model.")
     accuracy_mean: float = Field(description="Expected recovery, fraction.")
-    accuracy_probability: float = Field(description="Probability that the floor is met.")
-    busy_kw_per_server: float = Field(description="Power of a server in air, all its replicas busy, network not included, kW.")
+    accuracy_probability: float | None = Field(description="Probability that the floor is met; null: too little is published.")
+    busy_kw_per_server: float = Field(
+        description="Power of a server in air, all its replicas busy, network not included, kW."
+    )
     step_ms: dict[str, float] = Field(description="Where a decode step's time goes, ms.")
 
 

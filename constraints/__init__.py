@@ -1,0 +1,25 @@
+"""The limits, one module a family, in the order in which they are checked and added."""
+
+from types import ModuleType
+from typing import Final
+
+from constraints import accuracy, budget, cooling, latency, nvlink, power, space, spare, supply, throughput, vram
+
+#: Name of the distribution that owns this package: its name is generic, another one could replace it unnoticed.
+OWNER: Final = "gpu-cluster-optimizer"
+
+FAMILIES: Final[tuple[ModuleType, ...]] = (
+    vram,
+    latency,
+    accuracy,
+    nvlink,
+    throughput,
+    spare,
+    cooling,
+    space,
+    power,
+    supply,
+    budget,
+)
+
+__all__ = ["FAMILIES", "OWNER"]

@@ -1,0 +1,170 @@
+"""One solve from screened candidates to a verified plan: the program, ties, runners-up."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optimizer.errors import InternalError
+from optimizer.extract import Fleet, fleet_of, make_plan
+from optimizer.offer import Offer, Without, program_data
+from optimizer.plan import Plan, RunnerUp
+from optimizer.program import build_program
+from optimizer.program_data import ProgramData
+from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
+
+#: Plans within this share of the least cost count as equal.
+TIE = 1e-6
+
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What one program gave: its data, how the solver ended, the fleet it holds."""
+
+    data: ProgramData | None
+    outcome: Outcome
+    fleet: Fleet | None
+    model: Any = None
+
+
+NOTHING = Outcome(Reason.INFEASIBLE, float("nan"), -float("inf"), None, 0, 0.0)
+
+
+def answer(offer: Offer, options: Options, without: Without, stop: Stop | None = None, *, break_ties: bool = True) -> Answer:
+    """Solve the program without the given choices; ties are broken by fewest accelerators, types, then names."""
+    data = program_data(offer, without)
+    if data is None:
+        return Answer(None, NOTHING, None)
+    deadline = time.perf_counter() + options.time_limit_s
+    model = build_program(data)
+    compiled = Compiled(model)
+    outcome = compiled.solve(options, stop)
+    if outcome.values is None:
+        return Answer(data, outcome, None, model)
+    values = compiled.rounded(outcome.values)
+    if break_ties and outcome.reason is Reason.OPTIMAL:
+        values = _break_ties(compiled, model, data, outcome, values, options, deadline, stop)
+    names = {variable.name: float(value) for variable, value in zip(compiled.columns, values, strict=True)}
+    return Answer(data, outcome, fleet_of(data, names), model)
+
+
+def _break_ties(
+    compiled: Compiled,
+    model: Any,
+    data: ProgramData,
+    outcome: Outcome,
+    values: np.ndarray[Any, np.dtype[np.float64]],
+    options: Options,
+    deadline: float,
+    stop: Stop | None,
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Among plans within ``TIE`` of the least cost: fewest accelerators, then fewest types, then names in order.
+
+    Lexicographic by hand: the cost becomes a row, then the count of accelerators and a small preference for names that come first is
+    minimised. Types are few, so their order is that of names: a fleet of one name comes before a mixed one of as many accelerators.
+    """
+    cost = compiled.cost_vector(model.TotalCost.expr)
+    compiled.add_row(cost, outcome.objective + TIE * abs(outcome.objective))
+    accelerators = compiled.cost_vector(model.Accelerators)
+    pools = sorted(data.pools)
+    most = sum(data.max_servers.values()) + 1.0
+    order = np.zeros_like(accelerators)
+    for rank, q in enumerate(pools):
+        column = compiled.column_of(model.Servers[q])
+        # All ranks together stay below one accelerator, so names never buy one.
+        order[column] = rank / (len(pools) * most)
+    compiled.set_objective(accelerators + 0.5 * order)
+    compiled.start_from(values)
+    left = max(1e-3, deadline - time.perf_counter())
+    second = compiled.solve(Options(gap=1e-9, time_limit_s=left, threads=options.threads, seed=options.seed), stop)
+    return values if second.values is None else compiled.rounded(second.values)
+
+
+def plan_of(offer: Offer, solved: Answer, options: Options) -> Plan:
+    """The plan of an answer that holds a fleet."""
+    if solved.data is None or solved.fleet is None:
+        raise InternalError("a plan was asked of an answer without a fleet")
+    return make_plan(offer, solved.data, solved.fleet, solved.outcome, options, solver_name())
+
+
+def uses(plan: Plan) -> Iterator[tuple[str, Without]]:
+    """What a plan uses, each with the choice of doing without it."""
+    for key in sorted({group.accelerator for group in plan.servers}):
+        yield f"accelerator {key}", Without(accelerators=frozenset({key}))
+    for key in sorted({f"{one.scheme}+{one.kv_scheme}+{one.recovery}" for one in plan.deployments}):
+        yield f"scheme {key}", Without(schemes=frozenset({key}))
+    for key in sorted({group.cooling for group in plan.servers if group.cooling is not None}):
+        yield f"cooling {key}", Without(cooling=frozenset({key}))
+    for key in sorted({group.sourcing for group in plan.servers}):
+        yield f"sourcing {key}", Without(sourcing=frozenset({key}))
+
+
+def runners_up(offer: Offer, plan: Plan, options: Options, stop: Stop | None, deadline: float) -> tuple[RunnerUp, ...]:
+    """The cheapest plan without each thing that the plan uses, cheapest first; the first is the next best plan.
+
+    Each is a program of its own, solved to the asked gap; those that the time does not suffice for are left out.
+    """
+    rows = []
+    for name, without in uses(plan):
+        left = deadline - time.perf_counter()
+        if left <= 0.0 or (stop is not None and stop()):
+            break
+        limited = Options(gap=options.gap, time_limit_s=left, threads=options.threads, seed=options.seed)
+        other = answer(offer, limited, without, stop, break_ties=False)
+        if other.fleet is None or other.data is None:
+            if other.outcome.reason is Reason.INFEASIBLE:
+                rows.append(
+                    RunnerUp(without=name, summary="no plan", usd_per_hour=None, extra_fraction=None, reason="nothing else meets every limit")
+                )
+            continue
+        found = make_plan(offer, other.data, other.fleet, other.outcome, limited, plan.outcome.solver)
+        extra = found.bill.usd_per_hour / plan.bill.usd_per_hour - 1.0 if plan.bill.usd_per_hour else math.inf
+        rows.append(
+            RunnerUp(
+                without=name,
+                summary=summary(found),
+                usd_per_hour=found.bill.usd_per_hour,
+                extra_fraction=extra,
+                reason=difference(plan, found),
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: (row.usd_per_hour is None, row.usd_per_hour or 0.0, row.without)))
+
+
+def summary(plan: Plan) -> str:
+    """What a plan buys, in a few words."""
+    parts = []
+    for group in plan.servers:
+        how = group.cooling or group.sourcing.replace("_", " ")
+        parts.append(f"{group.servers} x {group.server_type} ({how})")
+    schemes = sorted({one.scheme if one.recovery == "none" else f"{one.scheme} + {one.recovery}" for one in plan.deployments})
+    return " + ".join(parts) + ", " + ", ".join(schemes)
+
+
+def difference(plan: Plan, other: Plan) -> str:
+    """Where the other plan is dearer and where it is better."""
+    changes = []
+    names = {*plan.bill.usd_per_year_by_component, *other.bill.usd_per_year_by_component}
+    for name in names:
+        before = plan.bill.usd_per_year_by_component.get(name, 0.0)
+        after = other.bill.usd_per_year_by_component.get(name, 0.0)
+        changes.append((after - before, name))
+    total = plan.bill.usd_per_year
+    dearer = [name for usd, name in sorted(changes, reverse=True) if usd > 0.002 * total][:2]
+    cheaper = [name for usd, name in sorted(changes) if usd < -0.002 * total][:2]
+    parts = []
+    if dearer:
+        parts.append("dearer " + " and ".join(dearer))
+    if cheaper:
+        parts.append("cheaper " + " and ".join(cheaper))
+    if other.accelerators != plan.accelerators:
+        parts.append(f"{other.accelerators - plan.accelerators:+d} accelerators")
+    fastest = min(one.prediction.tpot_ms for one in other.deployments), min(one.prediction.tpot_ms for one in plan.deployments)
+    if abs(fastest[0] / fastest[1] - 1.0) > 0.05:
+        parts.append(f"{abs(1.0 - fastest[0] / fastest[1]):.0%} {'faster' if fastest[0] < fastest[1] else 'slower'} per token")
+    return "; ".join(parts) or "nearly the same"

@@ -1,0 +1,159 @@
+"""The way of the data, once: instance, setting, candidates, screening, program, plan, verification. No printing."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from optimizer.errors import InternalError, SolverError, StoppedWithoutPlan
+from optimizer.instance.model import Instance
+from optimizer.plan import Diagnosis, Plan
+
+__all__ = ["Solved", "load", "resolved", "solve"]
+
+EXIT_PROVEN, EXIT_INFEASIBLE, EXIT_STOPPED = 0, 4, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What a solve gives: a verified plan, or a diagnosis; the exit code of the command line; seconds by stage."""
+
+    plan: Plan | None
+    diagnosis: Diagnosis | None
+    exit_code: int
+    timing: dict[str, float]
+
+
+class _Clock:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Book the time since the last lap to a stage."""
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        self._last = now
+
+
+def load(path: Path | str) -> Instance:
+    """Read and check an instance file; InputError with every problem at once."""
+    from optimizer.instance.reading import read_instance
+
+    return read_instance(Path(path))
+
+
+def resolved(instance: Instance, instance_path: Path | None = None) -> Instance:
+    """The same instance with a model path replaced by the configuration that stands there, so that it means the same anywhere.
+
+    Raises InputError when the file is missing, unreadable or no configuration that is known.
+    """
+    import json
+
+    from optimizer.errors import InputError, Problem
+    from optimizer.instance.reading import read_json_text, resolve_model_path
+    from optimizer.instance.workload import HuggingFaceConfig
+    from optimizer.performance.huggingface import UnsupportedConfigError, from_hf_config
+
+    folder = Path() if instance_path is None else instance_path.parent
+    path = resolve_model_path(instance, folder)
+    if path is None:
+        return instance
+
+    def refuse(found: str, allowed: str) -> InputError:
+        return InputError((Problem("E-WORKLOAD-009", str(path), field="workload.model", found=found, allowed=allowed),))
+
+    try:
+        config = json.loads(read_json_text(path, str(path)))
+        from_hf_config(config)
+    except json.JSONDecodeError as error:
+        raise refuse(f"no JSON ({error})", "must be a Hugging Face config.json") from None
+    except UnsupportedConfigError as error:
+        raise refuse(str(error), "must be a configuration whose model type is known") from None
+    name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
+    model = HuggingFaceConfig(name=name, config=config)
+    return instance.model_copy(update={"workload": instance.workload.model_copy(update={"model": model})})
+
+
+def solve(
+    instance: Instance,
+    *,
+    instance_path: Path | None = None,
+    time_limit_s: float | None = None,
+    gap: float | None = None,
+    threads: int | None = None,
+    seed: int | None = None,
+    export: Path | None = None,
+    stop: Callable[[], bool] | None = None,
+    dominate: bool = True,
+) -> Solved:
+    """The cheapest cluster that provably meets every limit, or why there is none.
+
+    Parameters
+    ----------
+    instance: what must hold; ``load`` reads one from a file.
+    instance_path: where it was read from; relative paths in it start there.
+    time_limit_s, gap, threads, seed: override ``instance.solver``.
+    export: write the program there as .lp or .mps.
+    stop: asked during the search; the best verified plan is kept when it says True.
+    dominate: leave out candidates that no optimal plan needs; False searches them all, with the same cost.
+
+    Raises
+    ------
+    SolverError: the solver failed. StoppedWithoutPlan: stopped before any plan. InternalError: our own check refused the plan.
+    """
+    from optimizer.answer import answer, plan_of, runners_up
+    from optimizer.candidates import build_candidates
+    from optimizer.catalog import load_catalog
+    from optimizer.explain import diagnose
+    from optimizer.models import served_model
+    from optimizer.offer import Without, make_offer
+    from optimizer.performance.factors import load_factors
+    from optimizer.schemes import scheme_options
+    from optimizer.screen import screen
+    from optimizer.setting import build_setting
+    from optimizer.solver import Options, Reason
+    from optimizer.verify import verify
+
+    clock = _Clock()
+    given = instance.solver
+    options = Options(
+        gap=given.gap if gap is None else gap,
+        time_limit_s=given.time_limit_s if time_limit_s is None else time_limit_s,
+        threads=given.threads if threads is None else threads,
+        seed=given.seed if seed is None else seed,
+    )
+    deadline = time.perf_counter() + options.time_limit_s
+    instance = resolved(instance, instance_path)
+    setting = build_setting(instance, load_catalog())
+    model = served_model(instance, setting.catalog)
+    schemes = scheme_options(setting, model)
+    clock.lap("setting")
+    screened = screen(build_candidates(setting, model, schemes, load_factors()))
+    offer = make_offer(screened, dominate=dominate)
+    clock.lap("candidates")
+    found = answer(offer, options, Without(), stop)
+    if export is not None and found.model is not None:
+        from optimizer.solver import export as write_program
+
+        write_program(found.model, export)
+    clock.lap("program")
+    if found.fleet is None:
+        if found.outcome.reason is Reason.INFEASIBLE:
+            diagnosis = diagnose(offer, options, stop, deadline)
+            clock.lap("diagnosis")
+            return Solved(None, diagnosis, EXIT_INFEASIBLE, clock.seconds)
+        if found.outcome.reason in (Reason.TIME_LIMIT, Reason.INTERRUPT):
+            raise StoppedWithoutPlan(f"stopped by {found.outcome.reason.value.replace('_', ' ')} before any plan was found")
+        raise SolverError(f"the solver ended with {found.outcome.reason.value}")
+    plan = plan_of(offer, found, options)
+    others = runners_up(offer, plan, options, stop, deadline)
+    plan = plan.model_copy(update={"runners_up": others})
+    clock.lap("runners_up")
+    findings = verify(plan)
+    clock.lap("verify")
+    if findings:
+        raise InternalError("the plan does not stand up to its own check:\n" + "\n".join(str(one) for one in findings[:20]))
+    return Solved(plan, None, EXIT_PROVEN if plan.outcome.holds == "proven" else EXIT_STOPPED, clock.seconds)

@@ -1,0 +1,23 @@
+"""The bill: one module a component of cost. The same terms make the program's objective and the plan's bill."""
+
+from collections.abc import Callable
+from typing import Final
+
+from optimizer.costs import cooling, energy, maintenance, network, rent, servers, space
+from optimizer.costs.term import Term
+from optimizer.setting import Setting
+
+#: Components whose terms follow from the setting alone; ``recovery`` also needs the schemes (``optimizer.costs.recovery``).
+SETTING_COMPONENTS: Final[tuple[tuple[str, Callable[[Setting], list[Term]]], ...]] = (
+    (servers.COMPONENT, servers.terms),
+    (network.COMPONENT, network.terms),
+    (cooling.COMPONENT, cooling.terms),
+    (space.COMPONENT, space.terms),
+    (energy.COMPONENT, energy.terms),
+    (maintenance.COMPONENT, maintenance.terms),
+    (rent.COMPONENT, rent.terms),
+)
+
+#: Names of all components, in the order of the bill. ``spares`` is split off from ``servers`` when the bill is written.
+COST_COMPONENTS: Final = (*(name for name, _ in SETTING_COMPONENTS), "recovery")
+BILL_COMPONENTS: Final = ("servers", "spares", *COST_COMPONENTS[1:])

@@ -1,0 +1,73 @@
+"""Servers: what bought servers cost, with quantity discounts, and the premium of those built for liquid.
+
+The bill splits these terms between servers in service and spares at the average price paid.
+"""
+
+from optimizer.costs.term import Term, capital, capital_recovery_factor
+from optimizer.setting import Pool, ServerType, Setting
+
+COMPONENT = "servers"
+
+
+def tier_prices(server_type: ServerType) -> tuple[tuple[int, float, float], ...]:
+    """Discount tiers as (first count, price of one more server in the tier, offset paid once in the tier), in USD.
+
+    All-units discounts price every server of the tier alike (offset 0). Incremental discounts price only the servers
+    beyond each step, so the tier's line starts from the dearer ones already bought: that difference is the offset.
+    """
+    if server_type.server_usd is None:
+        return ()
+    list_usd = server_type.server_usd.usd
+    steps = [(1, 0.0), *server_type.discounts]
+    tiers = []
+    offset = 0.0
+    previous = list_usd
+    for count, share in steps:
+        price = list_usd * (1.0 - share)
+        if server_type.discount_kind == "incremental":
+            offset += (previous - price) * (count - 1)
+        tiers.append((count, price, offset))
+        previous = price
+    return tuple(tiers)
+
+
+def liquid_premium_usd(setting: Setting, pool: Pool) -> float:
+    """Premium (USD per server) of cold plates where the same server could be had for air."""
+    row = pool.server_type.accelerator
+    if pool.cooling is None or pool.cooling.medium != "liquid" or row.liquid_cooling != "option":
+        return 0.0
+    return setting.instance.economics.liquid_ready_usd_per_kw * row.server_power_kw
+
+
+def terms(setting: Setting) -> list[Term]:
+    """Server prices by tier, and liquid premiums, as annuities over the servers' life."""
+    economics = setting.instance.economics
+    annuity = ("annuity", capital_recovery_factor(economics.discount_rate, economics.server_life_years))
+    result = []
+    bought = {pool.server_type.id: pool.server_type for pool in setting.pools if pool.is_bought}
+    for server_type in bought.values():
+        price = server_type.server_usd
+        assert price is not None
+        provenance = (price.source, price.as_of, price.trust)
+        tiers = tier_prices(server_type)
+        for number, (count, usd, offset) in enumerate(tiers):
+            label = server_type.id if len(tiers) == 1 else f"{server_type.id}, from {count} servers"
+            key = ("TierServers", server_type.id, str(number))
+            result.append(capital(COMPONENT, label, key, "servers", usd, annuity, provenance))
+            if offset:
+                used = ("TierUsed", server_type.id, str(number))
+                item = f"{label}: dearer servers below the step"
+                result.append(capital(COMPONENT, item, used, "tier", offset, annuity, provenance))
+    own = economics.liquid_ready_usd_per_kw
+    field = type(economics).model_fields["liquid_ready_usd_per_kw"]
+    provenance = (
+        ("stated by the user", "", "user")
+        if own != field.default
+        else ("premium of cold plates and manifolds", "2026", "assumed")
+    )
+    for pool in setting.pools:
+        premium = liquid_premium_usd(setting, pool)
+        if premium > 0.0:
+            item = f"{pool.server_type.id}: built for liquid"
+            result.append(capital(COMPONENT, item, ("Servers", pool.id), "servers", premium, annuity, provenance))
+    return result

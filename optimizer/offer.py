@@ -1,0 +1,247 @@
+"""From screened candidates to the data of the program: what is offered, its bounds, its cost terms."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.candidates import Candidates, FloatArray, IntArray
+from optimizer.costs import SETTING_COMPONENTS
+from optimizer.costs import recovery as recovery_costs
+from optimizer.costs.energy import pool_idle_kw
+from optimizer.costs.servers import tier_prices
+from optimizer.costs.term import Term
+from optimizer.performance.power import ServerPower, busy_power_kw
+from optimizer.pools import undominated_pools
+from optimizer.program_data import Offered, ProgramData, replicas_needed
+from optimizer.screen import Screened, class_demand, demand_weights, not_dominated
+from optimizer.prune import prune
+from optimizer.setting import Pool, ServerType, Setting
+
+#: Dense models from this size on have power constants of their own.
+LARGE_DENSE_PARAMETERS = 30e9
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What a plan must do without: accelerators, schemes, cooling options, ways of sourcing."""
+
+    accelerators: frozenset[str] = frozenset()
+    schemes: frozenset[str] = frozenset()
+    cooling: frozenset[str] = frozenset()
+    sourcing: frozenset[str] = frozenset()
+
+    def allows(self, pool: Pool) -> bool:
+        """Whether servers of the pool may be used."""
+        return (
+            pool.server_type.accelerator.id not in self.accelerators
+            and pool.sourcing not in self.sourcing
+            and (pool.cooling is None or pool.cooling.id not in self.cooling)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """Admissible deployments with what the program needs of them, one a row of ``screened.rows``."""
+
+    screened: Screened
+    requests_per_s: FloatArray
+    demand_weight: FloatArray
+    busy_air_kw: FloatArray
+    kept: IntArray
+    demand: tuple[float, ...]
+    terms: tuple[Term, ...]
+    dominate: bool
+
+
+def server_power(setting: Setting, server_type: ServerType, is_large_dense: bool) -> ServerPower:
+    """Power law of one server of the type in air."""
+    row = server_type.accelerator
+    curve = setting.catalog.power_curves[row.generation]
+    rack_scale = row.accelerators_per_server > row.accelerators_per_host
+    share = server_type.accelerators / row.accelerators_per_server
+    idle = curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction
+    liquid = row.liquid_cooling == "required"
+    return ServerPower(
+        accelerators=float(server_type.accelerators),
+        tdp_w=row.tdp_w,
+        idle_kw=idle * row.server_power_kw * share,
+        maximum_kw=row.server_power_kw * share,
+        busy_fraction_low=curve.f0_dense_fraction if is_large_dense else curve.f0_fraction,
+        busy_fraction_high=curve.f1_dense_fraction if is_large_dense else curve.f1_fraction,
+        load_exponent=curve.c_dense if is_large_dense else curve.c,
+        waiting_fraction=curve.f_idle_fraction,
+        conversion_loss_fraction=curve.kappa_liquid_fraction if liquid else curve.kappa_fraction,
+    )
+
+
+def busy_power(candidates: Candidates, rows: IntArray) -> FloatArray:
+    """Power (kW) of one server in air whose replicas of each row are all busy at their concurrency.
+
+    Accelerators that no replica occupies stay at idle.
+    """
+    model = candidates.model
+    large = model.is_dense and model.active_parameters >= LARGE_DENSE_PARAMETERS
+    full = np.empty(len(candidates.server_types))
+    idle = np.empty(len(candidates.server_types))
+    sizes = np.empty(len(candidates.server_types))
+    for index, server_type in enumerate(candidates.server_types):
+        law = server_power(candidates.setting, server_type, large)
+        full[index], idle[index], sizes[index] = busy_power_kw(law, 1.0), law.idle_kw, server_type.accelerators
+    types = candidates.server_type_index[rows]
+    occupied = candidates.width[rows] / candidates.servers_per_replica[rows] / sizes[types]
+    result: FloatArray = idle[types] + occupied * (full[types] - idle[types])
+    return result
+
+
+def make_offer(screened: Screened, *, dominate: bool = True) -> Offer:
+    """Capacities, powers and costs of the admissible rows, and which of them are worth offering."""
+    candidates, rows = screened.candidates, screened.rows
+    setting = candidates.setting
+    prediction = screened.prediction
+    weight = demand_weights(candidates, rows, prediction.latency_ms)
+    busy = busy_power(candidates, rows)
+    capacity = weight * prediction.requests_per_s
+    if dominate and rows.size:
+        group = (
+            candidates.class_index[rows] * len(candidates.server_types) + candidates.server_type_index[rows]
+        ) * len(candidates.schemes) + candidates.scheme_index[rows]
+        servers = candidates.servers_per_replica[rows]
+        kept = np.flatnonzero(
+            not_dominated(group, candidates.width[rows], servers, capacity, busy * servers / capacity)
+        )
+    else:
+        kept = np.arange(rows.size)
+    used = {int(index) for index in candidates.scheme_index[rows[kept]]}
+    terms = [term for _, component in SETTING_COMPONENTS for term in component(setting)]
+    terms += recovery_costs.terms(setting, [candidates.schemes[index] for index in sorted(used)])
+    return Offer(screened, prediction.requests_per_s, weight, busy, kept, class_demand(candidates), tuple(terms), dominate)
+
+
+def deployment_id(candidates: Candidates, row: int, concurrency: int) -> str:
+    """Stable name of a deployment: class, server type, layout, scheme, concurrency."""
+    c = candidates
+    layout = f"tp{c.tensor_parallel[row]}pp{c.pipeline_parallel[row]}ep{c.expert_parallel[row]}dp{c.attention_data_parallel[row]}"
+    name = c.setting.classes[int(c.class_index[row])].name
+    server = c.server_types[int(c.server_type_index[row])].id
+    return f"{name}/{server}/{layout}/{c.schemes[int(c.scheme_index[row])].id}/c{concurrency}"
+
+
+def program_data(offer: Offer, without: Without = Without()) -> ProgramData | None:  # noqa: B008 - frozen
+    """Data of the program, leaving out what a plan must do without; None where some class has no deployment left."""
+    screened, candidates = offer.screened, offer.screened.candidates
+    setting = candidates.setting
+    pools = {pool.id: pool for pool in setting.pools if without.allows(pool)}
+    members: dict[str, list[str]] = {}
+    for key, pool in pools.items():
+        members.setdefault(pool.server_type.id, []).append(key)
+    rho = setting.instance.targets.peak_utilization_fraction
+    deployments: dict[str, Offered] = {}
+    pairs = []
+    for position in offer.kept:
+        row = int(screened.rows[position])
+        scheme = candidates.schemes[int(candidates.scheme_index[row])].id
+        server_type = candidates.server_types[int(candidates.server_type_index[row])].id
+        if scheme in without.schemes or server_type not in members:
+            continue
+        key = deployment_id(candidates, row, int(screened.concurrency[row]))
+        spans = float(candidates.servers_per_replica[row])
+        homes = [q for q in members[server_type] if pools[q].is_bought or spans <= 1.0]
+        if not homes:
+            continue
+        deployments[key] = Offered(
+            id=key,
+            row=int(position),
+            class_index=int(candidates.class_index[row]),
+            server_type=server_type,
+            scheme=scheme,
+            width=int(candidates.width[row]),
+            servers_per_replica=spans,
+            requests_per_s=float(offer.requests_per_s[position]),
+            demand_weight=float(offer.demand_weight[position]),
+            busy_air_kw=float(offer.busy_air_kw[position]),
+        )
+        pairs += [(key, q) for q in homes]
+    if {one.class_index for one in deployments.values()} != set(range(len(offer.demand))):
+        return None
+    live = {q for _, q in pairs}
+    pools = {key: pool for key, pool in pools.items() if key in live}
+    capacity = {key: one.demand_weight * rho * one.requests_per_s for key, one in deployments.items()}
+    data = ProgramData(
+        setting=setting,
+        pools=pools,
+        deployments=deployments,
+        pairs=tuple(pairs),
+        demand=offer.demand,
+        capacity=capacity,
+        terms=(),
+        max_replicas=_replica_bounds(deployments, capacity, offer.demand),
+        max_servers=_server_bounds(setting, pools, deployments, capacity, offer.demand),
+        idle_kw={key: pool_idle_kw(setting, pool) for key, pool in pools.items() if pool.is_bought},
+    )
+    data = data.with_terms(offer.terms)
+    return prune(data.only_pools(undominated_pools(data))) if offer.dominate else data
+
+
+def _largest(deployments: Iterable[Offered], capacity: dict[str, float], class_index: int) -> float:
+    return max((capacity[one.id] for one in deployments if one.class_index == class_index), default=0.0)
+
+
+def _replica_bounds(
+    deployments: dict[str, Offered], capacity: dict[str, float], demand: tuple[float, ...]
+) -> dict[str, int]:
+    """No optimal plan has more replicas of ``d``: capacity beyond demand is less than one largest replica.
+
+    Were it more, some replica could be dropped: the least efficient one in use is needed at no level.
+    """
+    largest = [_largest(deployments.values(), capacity, index) for index in range(len(demand))]
+    return {
+        key: replicas_needed(demand[one.class_index] + largest[one.class_index], capacity[key]) + 1
+        for key, one in deployments.items()
+    }
+
+
+def _server_bounds(
+    setting: Setting,
+    pools: dict[str, Pool],
+    deployments: dict[str, Offered],
+    capacity: dict[str, float],
+    demand: tuple[float, ...],
+) -> dict[str, int]:
+    """No optimal plan has more servers of a type: what the thirstiest deployments need, spares, the next price step, supply."""
+    targets = setting.instance.targets
+    largest = [_largest(deployments.values(), capacity, index) for index in range(len(demand))]
+    by_type: dict[str, int] = {}
+    for type_id in {pool.server_type.id for pool in pools.values()}:
+        servers = 0
+        for index, wanted in enumerate(demand):
+            mine = [one for one in deployments.values() if one.server_type == type_id and one.class_index == index]
+            if mine:
+                worst = max(one.servers_per_replica / capacity[one.id] for one in mine)
+                servers += math.ceil(worst * (wanted + largest[index])) + math.ceil(
+                    max(o.servers_per_replica for o in mine)
+                )
+        by_type[type_id] = servers
+    result = {}
+    for key, pool in pools.items():
+        server_type = pool.server_type
+        count = by_type[server_type.id]
+        if pool.is_bought:
+            count += max(math.ceil(targets.spare_fraction * count), targets.spare_servers)
+            count = max(count, cheaper_step(server_type, count))
+        supply = setting.instance.choices.supply.get(server_type.accelerator.id)
+        result[key] = count if supply is None else min(count, supply // server_type.accelerators)
+    return result
+
+
+def cheaper_step(server_type: ServerType, count: int) -> int:
+    """Largest first count of an all-units step at which buying up to the step may cost less than ``count`` before it."""
+    best = 0
+    if server_type.discount_kind == "all_units":
+        tiers = tier_prices(server_type)
+        dearest = tiers[0][1] if tiers else 0.0
+        for first, usd, _ in tiers:
+            if first > count and usd * first < dearest * count:
+                best = first
+    return best

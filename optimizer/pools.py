@@ -1,0 +1,138 @@
+"""Which pools are worth offering: of two ways to get and cool the same servers, one may be no worse in every respect."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.costs.cooling import plant_prices
+from optimizer.costs.term import QuantityKey
+from optimizer.program_data import Offered, ProgramData
+from optimizer.setting import Pool
+from optimizer.units import HOURS_PER_YEAR
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """Figures of one server, none better when larger; what is not limited is 0."""
+
+    usd_per_year: tuple[float, ...]
+    meter_kw: float
+    capital_usd: float
+
+
+def undominated_pools(data: ProgramData) -> tuple[str, ...]:
+    """Pools that some optimal plan may need, in the order of ``data.pools``.
+
+    Pool ``a`` of a server type is dominated by pool ``b`` of the same type when all of these hold:
+
+    * both are rented and ``b`` costs no more; or both are bought and
+    * one server of ``b`` costs no more a year than one of ``a``, both idle and with any deployment busy at every hour (cost is linear
+      in between), even if moving servers there needs more racks; and no more capital when capital is limited;
+    * a server of ``b`` draws no more at the meter when power is limited, and a rack holds as many when racks are limited;
+    * building the plants that ``b`` needs and ``a`` does not costs nothing that is fixed; or ``b`` dominates ``a``'s cooling option so for
+      every server type, and that fixed cost is no more than what is saved when the plant of ``a`` is not built.
+
+    Proof: move every server of ``a`` to ``b`` with its replicas and requests. Packing, demand, spares, supply, tiers and fabrics count
+    servers of a type whatever pool they are in; racks, power, capital and cost do not rise. Of equal pools the first stays.
+    """
+    groups = data.server_types
+    by_type: dict[str, list[Offered]] = {}
+    for one in data.deployments.values():
+        by_type.setdefault(one.server_type, []).append(one)
+    better: dict[str, set[str]] = {}
+    for type_id, members in groups.items():
+        bought = [q for q in members if data.pools[q].is_bought]
+        rented = [q for q in members if not data.pools[q].is_bought]
+        figures = {q: _figures(data, data.pools[q], by_type.get(type_id, [])) for q in bought}
+        for a in bought:
+            better[a] = {b for b in bought if b != a and _no_worse(data, a, b, figures)}
+        for a in rented:
+            price = data.pools[a].server_type.rent[data.pools[a].sourcing].usd
+            better[a] = {
+                b for b in rented if b != a and data.pools[b].server_type.rent[data.pools[b].sourcing].usd <= price
+            }
+    removed: set[str] = set()
+    order = {q: position for position, q in enumerate(data.pools)}
+    for a in data.pools:
+        for b in better[a]:
+            if b in removed or (a in better[b] and order[a] < order[b]):
+                continue
+            if not data.pools[a].is_bought or _plants_allow(data, a, b, better, groups):
+                removed.add(a)
+                break
+    return tuple(q for q in data.pools if q not in removed)
+
+
+def _no_worse(data: ProgramData, a: str, b: str, figures: Mapping[str, _Figures]) -> bool:
+    """Whether servers of ``a`` may be moved to ``b`` without a figure rising, racks included."""
+    pool_a, pool_b = data.pools[a], data.pools[b]
+    rack_usd = data.yearly_by_quantity.get(("Racks", b), 0.0)
+    rack_capital = data.capital_by_quantity.get(("Racks", b), 0.0)
+    if pool_b.per_rack >= pool_a.per_rack:
+        extra = 0.0
+    elif data.setting.instance.site.racks is not None:
+        return False
+    else:
+        counts = np.arange(1, data.max_servers[a] + 1)
+        # Most racks that one moved server can add, over every count that may be moved.
+        extra = float(np.max((-(-counts // pool_b.per_rack) - -(-counts // pool_a.per_rack)) / counts, initial=0.0))
+    one, other = figures[a], figures[b]
+    limited = data.setting.instance.economics.budget_capex_usd is not None
+    return (
+        all(y + extra * rack_usd <= x for x, y in zip(one.usd_per_year, other.usd_per_year, strict=True))
+        and other.meter_kw <= one.meter_kw
+        and (not limited or other.capital_usd + extra * rack_capital <= one.capital_usd)
+    )
+
+
+def _figures(data: ProgramData, pool: Pool, deployments: Iterable[Offered]) -> _Figures:
+    """What one server of a pool costs and takes."""
+    instance = data.setting.instance
+    heat = {plant: members[pool.id] for plant, members in data.heat_shares.items() if pool.id in members}
+
+    def per_server(prices: Mapping[QuantityKey, float]) -> float:
+        plants = sum(kw * prices.get(("PlantKw", plant), 0.0) for plant, kw in heat.items())
+        return prices.get(("Servers", pool.id), 0.0) + prices.get(("SpaceKw",), 0.0) * pool.server_kw + plants
+
+    yearly = data.yearly_by_quantity
+    idle = per_server(yearly)
+    per_kwh = yearly.get(("BusyKwh", pool.id), 0.0)
+    busy = (pool.loaded_kw(one.busy_air_kw) - data.idle_kw[pool.id] for one in deployments)
+    return _Figures(
+        usd_per_year=(idle, *(idle + above * HOURS_PER_YEAR * per_kwh for above in busy)),
+        meter_kw=pool.server_kw * pool.pue_design if instance.site.power_kw is not None else 0.0,
+        capital_usd=per_server(data.capital_by_quantity) if instance.economics.budget_capex_usd is not None else 0.0,
+    )
+
+
+def _fixed_usd(data: ProgramData, plants: Iterable[str]) -> float:
+    options = {pool.cooling.id: pool.cooling for pool in data.pools.values() if pool.cooling is not None}
+    options[data.setting.residual.id] = data.setting.residual
+    return sum(plant_prices(data.setting, options[plant])[0] for plant in plants)
+
+
+def _plants_allow(
+    data: ProgramData, a: str, b: str, better: Mapping[str, set[str]], groups: Mapping[str, tuple[str, ...]]
+) -> bool:
+    """Whether the fixed cost of ``b``'s plants is covered."""
+    shares = data.heat_shares
+    needed = [plant for plant, members in shares.items() if b in members and a not in members]
+    cost = _fixed_usd(data, needed)
+    if cost == 0.0:
+        return True
+    mine, theirs = data.pools[a].cooling, data.pools[b].cooling
+    assert mine is not None
+    assert theirs is not None
+    everywhere = all(
+        any(data.pools[other].cooling is theirs and other in better[q] for other in members)
+        for members in groups.values()
+        for q in members
+        if data.pools[q].cooling is mine
+    )
+    # The air plant may stay for what liquid options leave in the air; then nothing is saved.
+    stays = mine.id == data.setting.residual.id and any(
+        pool.cooling is not None and pool.cooling.medium == "liquid" for pool in data.pools.values()
+    )
+    saved = 0.0 if stays else _fixed_usd(data, [mine.id])
+    return everywhere and cost <= saved

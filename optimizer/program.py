@@ -1,0 +1,143 @@
+"""The program: sets, variables, cost components, then each family of constraints in order.
+
+The formulation is docs/method.md section 5. Pyomo states it; ``optimizer.solver`` compiles and solves it.
+"""
+
+from typing import Any
+
+from pyomo.common.gc_manager import PauseGC
+from pyomo.core import (
+    Binary,
+    ConcreteModel,
+    Constraint,
+    Expression,
+    NonNegativeIntegers,
+    NonNegativeReals,
+    Objective,
+    Var,
+    minimize,
+)
+from pyomo.core.expr.numeric_expr import LinearExpression
+
+import constraints
+from optimizer.costs import COST_COMPONENTS
+from optimizer.price_tiers import add_price_tiers
+from optimizer.program_data import ProgramData
+from optimizer.units import HOURS_PER_YEAR
+
+
+def linear(pairs: Any) -> Any:
+    """A linear expression from (coefficient, variable) pairs, built without intermediate nodes."""
+    kept = [(coefficient, variable) for coefficient, variable in pairs if coefficient != 0.0]
+    if not kept:
+        return 0.0
+    coefficients, variables = zip(*kept, strict=True)
+    return LinearExpression(linear_coefs=list(coefficients), linear_vars=list(variables))
+
+
+def build_program(data: ProgramData) -> ConcreteModel:
+    """The mixed-integer program of ``data``; its objective is USD per hour."""
+    with PauseGC():
+        model = ConcreteModel(name="gpu_cluster")
+        add_variables(model, data)
+        add_quantities(model, data)
+        add_price_tiers(model, data)
+        for family in constraints.FAMILIES:
+            add = getattr(family, "add", None)
+            if add is not None:
+                add(model, data)
+        add_costs(model, data)
+    return model
+
+
+def add_variables(model: Any, data: ProgramData) -> None:
+    """Decision variables with bounds that no optimal plan exceeds."""
+    model.Replicas = Var(
+        list(data.pairs),
+        domain=NonNegativeIntegers,
+        bounds=lambda _m, d, _q: (0, data.max_replicas[d]),
+        doc="replicas of a deployment in a pool",
+    )
+    model.Rate = Var(
+        [(d, q, level) for d, q in data.pairs for level in data.billed_levels],
+        domain=NonNegativeReals,
+        doc="requests/s of a deployment in a pool at a load level",
+    )
+    model.Servers = Var(
+        list(data.pools),
+        domain=NonNegativeIntegers,
+        bounds=lambda _m, q: (0, data.max_servers[q]),
+        doc="servers of a pool, spares included",
+    )
+    model.Spare = Var(
+        list(data.bought) if data.has_spares() else [],
+        domain=NonNegativeIntegers,
+        bounds=lambda _m, q: (0, data.max_servers[q]),
+        doc="spare servers of a bought pool",
+    )
+    model.Racks = Var(
+        [q for q in data.bought if data.pools[q].per_rack > 1],
+        domain=NonNegativeIntegers,
+        bounds=lambda _m, q: (0, -(-data.max_servers[q] // data.pools[q].per_rack)),
+        doc="racks of a bought pool",
+    )
+    model.TypeUsed = Var(list(types_with_switch(data)), domain=Binary, doc="an accelerator type is used")
+    prepared = sorted({term.quantity[1] for term in data.terms if term.quantity[0] == "SchemePrepared"})
+    model.SchemePrepared = Var(prepared, domain=Binary, doc="a scheme is calibrated, verified and recovered once")
+    model.InService = Expression(
+        list(data.pools),
+        rule=lambda m, q: m.Servers[q] - m.Spare[q] if q in m.Spare else m.Servers[q],
+        doc="servers that carry replicas",
+    )
+
+
+def types_with_switch(data: ProgramData) -> list[str]:
+    """Accelerators whose use must be known: all when types are counted, else none."""
+    return [] if data.setting.instance.choices.max_accelerator_types is None else sorted(data.accelerator_pools)
+
+
+def add_quantities(model: Any, data: ProgramData) -> None:
+    """What cost terms are multiplied with, where it is not a variable itself."""
+    model.SpaceKw = Expression(
+        expr=linear((data.pools[q].server_kw, model.Servers[q]) for q in data.bought),
+        doc="IT peak of bought servers, kW",
+    )
+
+    def busy_kwh(m: Any, q: str) -> Any:
+        pool = data.pools[q]
+        return linear(
+            (data.busy_kwh_per_request_rate(data.deployments[d], pool) * level.hours_per_year, m.Rate[d, p, name])
+            for d, p in data.pairs
+            if p == q
+            for name, level in data.billed_levels.items()
+        )
+
+    model.BusyKwh = Expression(list(data.bought), rule=busy_kwh, doc="energy above idle, kWh a year before PUE")
+
+
+def add_costs(model: Any, data: ProgramData) -> None:
+    """One expression a cost component, USD per hour; the objective is their sum, without a constant."""
+
+    def component(_m: Any, name: str) -> Any:
+        return sum(
+            (
+                term.usd_per_year / HOURS_PER_YEAR * data.quantity(model, term.quantity)
+                for term in data.terms
+                if term.component == name
+            ),
+            0.0,
+        )
+
+    model.Cost = Expression(list(COST_COMPONENTS), rule=component, doc="USD per hour by component")
+    model.TotalCost = Objective(
+        expr=sum(model.Cost[name] for name in COST_COMPONENTS), sense=minimize, doc="USD per hour"
+    )
+    model.Accelerators = Expression(
+        expr=linear((float(pool.server_type.accelerators), model.Servers[q]) for q, pool in data.pools.items()),
+        doc="accelerators of the fleet, spares included",
+    )
+
+
+def named_rows(model: Any) -> list[str]:
+    """Names of all constraint rows, for tests of completeness."""
+    return [component.name for component in model.component_objects(Constraint, active=True)]

@@ -1,0 +1,279 @@
+"""What the program is built from: pools, offered deployments, demand, cost terms and tight bounds."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from optimizer.costs.servers import tier_prices
+from optimizer.costs.term import QuantityKey, Term
+from optimizer.setting import LoadLevel, Pool, Setting
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A deployment that breaks no limit, at its largest admissible concurrency.
+
+    ``row`` points into the candidates. ``servers_per_replica`` is what one replica blocks of a server (a half, or several
+    whole servers). ``demand_weight`` turns requests/s into the unit of the class's demand. ``busy_air_kw`` is the power of
+    one server in air whose replicas of it are all busy.
+    """
+
+    id: str
+    row: int
+    class_index: int
+    server_type: str
+    scheme: str
+    width: int
+    servers_per_replica: float
+    requests_per_s: float
+    demand_weight: float
+    busy_air_kw: float
+
+
+@dataclass(frozen=True)
+class ProgramData:
+    """Everything the program needs, pyomo-free.
+
+    Attributes
+    ----------
+    pools, deployments: by id, in the order of the program.
+    pairs: (deployment, pool) where the deployment may run.
+    demand: right-hand side of each class at the peak, in the unit of ``demand_weight x requests/s``.
+    capacity: of one replica of a deployment, same unit, at the allowed utilization.
+    terms: cost terms of what may be used.
+    max_replicas, max_servers: bounds that no optimal plan exceeds.
+    idle_kw: of one server, by pool.
+    """
+
+    setting: Setting
+    pools: Mapping[str, Pool]
+    deployments: Mapping[str, Offered]
+    pairs: tuple[Pair, ...]
+    demand: tuple[float, ...]
+    capacity: Mapping[str, float]
+    terms: tuple[Term, ...]
+    max_replicas: Mapping[str, int]
+    max_servers: Mapping[str, int]
+    idle_kw: Mapping[str, float]
+
+    @property
+    def utilization(self) -> float:
+        """Share of its capacity that a replica may carry."""
+        return self.setting.instance.targets.peak_utilization_fraction
+
+    @cached_property
+    def billed_levels(self) -> dict[str, LoadLevel]:
+        """Load levels that last, by name; the peak of a mean load lasts 0 hours and only sizes."""
+        return {str(i): level for i, level in enumerate(self.setting.levels) if level.hours_per_year > 0.0}
+
+    @cached_property
+    def bought(self) -> tuple[str, ...]:
+        """Ids of bought pools."""
+        return tuple(key for key, pool in self.pools.items() if pool.is_bought)
+
+    @cached_property
+    def server_types(self) -> dict[str, tuple[str, ...]]:
+        """Pools by server type."""
+        result: dict[str, list[str]] = {}
+        for key, pool in self.pools.items():
+            result.setdefault(pool.server_type.id, []).append(key)
+        return {key: tuple(members) for key, members in result.items()}
+
+    @cached_property
+    def accelerator_pools(self) -> dict[str, tuple[str, ...]]:
+        """Pools by accelerator id."""
+        result: dict[str, list[str]] = {}
+        for key, pool in self.pools.items():
+            result.setdefault(pool.server_type.accelerator.id, []).append(key)
+        return {key: tuple(members) for key, members in result.items()}
+
+    @cached_property
+    def heat_shares(self) -> dict[str, dict[str, float]]:
+        """Plant id -> pool id -> heat (kW) that one server of the pool sends to the plant.
+
+        A liquid option captures a share of the heat; the rest stays in the air and goes to the residual air plant.
+        Air options, rear doors included, take all of it.
+        """
+        result: dict[str, dict[str, float]] = {}
+        residual = self.setting.residual.id
+        for key in self.bought:
+            pool = self.pools[key]
+            option = pool.cooling
+            assert option is not None
+            share = option.liquid_capture_typical_fraction if option.medium == "liquid" else 1.0
+            plant = result.setdefault(option.id, {})
+            plant[key] = plant.get(key, 0.0) + pool.server_kw * share
+            if share < 1.0:
+                air = result.setdefault(residual, {})
+                air[key] = air.get(key, 0.0) + pool.server_kw * (1.0 - share)
+        return result
+
+    def has_spares(self) -> bool:
+        """Whether any spare server is asked for."""
+        targets = self.setting.instance.targets
+        return targets.spare_fraction > 0.0 or targets.spare_servers > 0
+
+    def busy_kwh_per_request_rate(self, deployment: Offered, pool: Pool) -> float:
+        """kW above idle of one server of the pool per busy replica, times what a replica blocks, per request/s."""
+        above_idle = pool.loaded_kw(deployment.busy_air_kw) - self.idle_kw[pool.id]
+        return above_idle * deployment.servers_per_replica / deployment.requests_per_s
+
+    @cached_property
+    def patterns_by_pool(self) -> dict[str, tuple[dict[int, int], ...]]:
+        """Pools whose replica widths do not nest, each with every maximal filling of one server (width -> replicas)."""
+        result = {}
+        widths: dict[str, set[int]] = {}
+        for d, q in self.pairs:
+            widths.setdefault(q, set()).add(self.deployments[d].width)
+        for q, found in widths.items():
+            accelerators = self.pools[q].server_type.accelerators
+            if not widths_form_chain(found, accelerators):
+                narrow = tuple(sorted((width for width in found if width <= accelerators), reverse=True))
+                fillings = maximal_patterns(narrow, accelerators)
+                result[q] = tuple(dict(zip(narrow, counts, strict=True)) for counts in fillings)
+        return result
+
+    @cached_property
+    def server_tiers(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """(server type, tier) -> (first count, last count) of what can be reached, for types that may be bought."""
+        result = {}
+        for type_id, members in self.server_types.items():
+            own = [q for q in members if self.pools[q].is_bought]
+            if not own:
+                continue
+            most = sum(self.max_servers[q] for q in own)
+            starts = [first for first, _, _ in tier_prices(self.pools[own[0]].server_type)]
+            for number, first in enumerate(starts):
+                last = min(most, starts[number + 1] - 1) if number + 1 < len(starts) else most
+                if first <= most or number == 0:
+                    result[type_id, str(number)] = (first if len(starts) > 1 else 0, last)
+        return result
+
+    @cached_property
+    def fabric_tiers(self) -> dict[str, tuple[int, int, float]]:
+        """Fabric id -> (first accelerator, last accelerator, link speed) of what can be reached."""
+        result = {}
+        for speed, fabrics in self.setting.fabrics.items():
+            own = [q for q in self.bought if self.pools[q].server_type.accelerator.scale_out_gb_s == speed]
+            most = sum(self.max_servers[q] * self.pools[q].server_type.accelerators for q in own)
+            first = 1
+            for number, fabric in enumerate(fabrics):
+                if own and (first <= most or number == 0):
+                    last = most if number + 1 == len(fabrics) else min(most, fabric.max_accelerators)
+                    result[fabric.id] = (first, last, speed)
+                    first = fabric.max_accelerators + 1
+        return result
+
+    def with_terms(self, terms: Iterable[Term]) -> "ProgramData":
+        """The same data with those cost terms whose quantity can differ from 0."""
+        plants, tiers, fabrics = set(self.heat_shares), set(self.server_tiers), set(self.fabric_tiers)
+        schemes = {one.scheme for one in self.deployments.values()}
+        allowed = {
+            "Servers": set(self.pools),
+            "BusyKwh": set(self.bought),
+            "Racks": set(self.bought),
+            "PlantKw": plants,
+            "PlantBuilt": plants,
+            "FabricAccelerators": fabrics,
+            "SchemePrepared": schemes,
+        }
+
+        def counts(term: Term) -> bool:
+            family, *index = term.quantity
+            if family == "SpaceKw":
+                return bool(self.bought)
+            if family in ("TierServers", "TierUsed"):
+                return tuple(index) in tiers
+            return index[0] in allowed[family]
+
+        return replace(self, terms=tuple(term for term in terms if counts(term)))
+
+    def only_pools(self, kept: Iterable[str]) -> "ProgramData":
+        """The same data with fewer pools."""
+        pools = {key: self.pools[key] for key in kept}
+        pairs = tuple(pair for pair in self.pairs if pair[1] in pools)
+        return replace(self, pools=pools, pairs=pairs).with_terms(self.terms)
+
+    def only_pairs(self, kept: Iterable[Pair]) -> "ProgramData":
+        """The same data with fewer pairs, and without pools, deployments and costs that none of them needs."""
+        pairs = tuple(kept)
+        pools = {q: self.pools[q] for q in self.pools if any(pair[1] == q for pair in pairs)}
+        deployments = {d: self.deployments[d] for d in self.deployments if any(pair[0] == d for pair in pairs)}
+        return replace(self, pools=pools, pairs=pairs, deployments=deployments).with_terms(self.terms)
+
+    def least_spare_share(self, server_type: str) -> float:
+        """Least spares per server in service of a bought type."""
+        most = max(self.max_servers[q] for q in self.server_types[server_type])
+        return least_spare_share(self.setting.instance.targets.spare_fraction, most)
+
+    def quantity(self, model: Any, key: QuantityKey) -> Any:
+        """The variable or expression of the program that a cost term's key names."""
+        family, *index = key
+        if family == "SpaceKw":
+            return model.SpaceKw
+        if family == "Racks" and index[0] not in model.Racks:
+            # One server a rack: racks and servers are the same count.
+            return model.Servers[index[0]]
+        return getattr(model, family)[tuple(index) if len(index) > 1 else index[0]]
+
+    @cached_property
+    def capital_by_quantity(self) -> dict[QuantityKey, float]:
+        """USD paid at the start for one unit of each quantity."""
+        result: dict[QuantityKey, float] = {}
+        for term in self.terms:
+            if term.capital_usd:
+                result[term.quantity] = result.get(term.quantity, 0.0) + term.capital_usd
+        return result
+
+    @cached_property
+    def yearly_by_quantity(self) -> dict[QuantityKey, float]:
+        """USD per year for one unit of each quantity."""
+        result: dict[QuantityKey, float] = {}
+        for term in self.terms:
+            result[term.quantity] = result.get(term.quantity, 0.0) + term.usd_per_year
+        return result
+
+
+def widths_form_chain(widths: set[int], accelerators: int) -> bool:
+    """Whether replicas of these widths fill servers without waste: each divides the next and the last the server."""
+    chain = [*sorted(width for width in widths if width <= accelerators), accelerators]
+    return all(large % small == 0 for small, large in zip(chain, chain[1:], strict=False))
+
+
+def maximal_patterns(widths: tuple[int, ...], accelerators: int) -> tuple[tuple[int, ...], ...]:
+    """Every way to fill one server with replicas of the given widths to which no further replica can be added."""
+    widths = tuple(sorted(widths, reverse=True))
+    smallest = widths[-1]
+    found: list[tuple[int, ...]] = []
+
+    def extend(position: int, counts: tuple[int, ...], left: int) -> None:
+        if position == len(widths):
+            if left < smallest:
+                found.append(counts)
+            return
+        for count in range(left // widths[position], -1, -1):
+            extend(position + 1, (*counts, count), left - count * widths[position])
+
+    extend(0, (), accelerators)
+    return tuple(found)
+
+
+def least_spare_share(fraction: float, most: int) -> float:
+    """Least of ceil(fraction x count) / count over whole counts up to ``most``: no fewer spares per server are possible.
+
+    It cuts off nothing whole (spares are whole, and ``ceil(fraction x count) >= least x count``), but fractional plans that
+    spread one spare over few servers, which matters for racks that are bought as servers.
+    """
+    if fraction == 0.0:
+        return 0.0
+    shares = (math.ceil(fraction * count - 1e-9) / count for count in range(1, max(most, 1) + 1))
+    return max(fraction, min(shares))
+
+
+def replicas_needed(demand: float, capacity: float) -> int:
+    """Replicas of one deployment that carry a demand alone."""
+    return math.ceil(demand / capacity - 1e-9)

@@ -1,0 +1,310 @@
+"""Leaving out what no optimal plan can contain: a bound from below against a plan that exists.
+
+A small linear program over replicas and rates alone bounds every plan from below: it prices each replica at the least its servers can
+cost (cheapest step of every price, spares and racks shared out), charges what is built once by the share of demand it serves, and
+forgets every cap. When one whole replica of a (deployment, pool) pair lifts that bound above the cost of a simple plan at hand, no optimal
+plan contains it.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from optimizer.costs.term import QuantityKey, total_usd_per_year
+from optimizer.program_data import Pair, ProgramData, least_spare_share, replicas_needed
+from optimizer.units import HOURS_PER_YEAR
+
+#: Simple plans tried for the bound from above.
+_TRIED = 12
+#: Replicas of the first deployment that are left to another one in them.
+_LEFT_OVER = 3
+#: Relative margin that keeps rounding errors from cutting off an optimal plan.
+_MARGIN = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class SimplePlan:
+    """A plan as quantities of the cost terms, and its cost."""
+
+    quantities: dict[QuantityKey, float]
+    usd_per_hour: float
+
+
+def prune(data: ProgramData) -> ProgramData:
+    """The same program with fewer pairs, and the same optimum."""
+    bound, extra = lower_bound(data)
+    plan = best_simple_plan(data, extra)
+    if plan is None or not math.isfinite(bound):
+        return data
+    limit = plan.usd_per_hour * (1.0 + _MARGIN) + 1e-9
+    kept = [pair for pair, more in zip(data.pairs, extra, strict=True) if bound + more <= limit]
+    return data.only_pairs(kept)
+
+
+def least_server_usd_per_hour(data: ProgramData) -> dict[str, float]:
+    """Least cost (USD/hour) of one server in service of each pool, spares and racks shared out, nothing fixed."""
+    yearly = data.yearly_by_quantity
+    tiers: dict[str, float] = {}
+    for key, usd in yearly.items():
+        if key[0] == "TierServers":
+            tiers[key[1]] = min(tiers.get(key[1], math.inf), usd)
+    fabrics: dict[float, float] = {}
+    for fabric, (_, _, speed) in data.fabric_tiers.items():
+        fabrics[speed] = min(fabrics.get(speed, math.inf), yearly.get(("FabricAccelerators", fabric), 0.0))
+    shares = data.heat_shares
+    result = {}
+    for q, pool in data.pools.items():
+        usd = yearly.get(("Servers", q), 0.0)
+        if pool.is_bought:
+            server_type = pool.server_type
+            usd += yearly.get(("SpaceKw",), 0.0) * pool.server_kw
+            usd += sum(members[q] * yearly.get(("PlantKw", k), 0.0) for k, members in shares.items() if q in members)
+            usd += tiers.get(server_type.id, 0.0)
+            usd += server_type.accelerators * fabrics.get(server_type.accelerator.scale_out_gb_s, 0.0)
+            usd += yearly.get(("Racks", q), 0.0) / pool.per_rack
+            fraction = data.setting.instance.targets.spare_fraction
+            usd *= 1.0 + least_spare_share(fraction, data.max_servers[q])
+        result[q] = usd / HOURS_PER_YEAR
+    return result
+
+
+def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
+    """(USD/hour below which no plan lies, what one whole replica of each pair adds to it at least).
+
+    Columns: replicas of each pair; rates of each pair and level as shares of the class's demand; what is built or prepared once
+    (plants, schemes), 0..1. Rows: capacity carries the peak; demand is served at each level; a rate needs replicas; the share of a class's
+    demand that uses something built once is at most how much of it is built.
+    """
+    servers = least_server_usd_per_hour(data)
+    yearly = data.yearly_by_quantity
+    levels = [level for level in data.billed_levels.values() if level.fraction > 0.0]
+    n, classes = len(data.pairs), len(data.demand)
+    once = _built_once(data)
+    first_once = n * (1 + len(levels))
+    builder = _Rows(first_once + len(once))
+    demand = [builder.row(1.0, math.inf) for _ in range(classes)]
+    served = [[builder.row(level.fraction, level.fraction) for _ in range(classes)] for level in levels]
+    for position, (usd, _) in enumerate(once):
+        builder.cost[first_once + position] = usd / HOURS_PER_YEAR
+        builder.upper[first_once + position] = 1.0
+    shared = [[[builder.row(-math.inf, 0.0) for _ in range(classes)] for _ in levels] for _ in once]
+    for position in range(len(once)):
+        for number, level in enumerate(levels):
+            for b in range(classes):
+                builder.entry(shared[position][number][b], first_once + position, -level.fraction)
+    for i, (d, q) in enumerate(data.pairs):
+        one, pool = data.deployments[d], data.pools[q]
+        b = one.class_index
+        builder.cost[i] = servers[q] * one.servers_per_replica
+        builder.entry(demand[b], i, data.capacity[d] / data.demand[b])
+        per_rate = data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) if pool.is_bought else 0.0
+        rate = data.demand[b] / one.demand_weight
+        for number, level in enumerate(levels):
+            column = n * (1 + number) + i
+            builder.cost[column] = per_rate * rate * level.hours_per_year / HOURS_PER_YEAR
+            builder.entry(served[number][b], column, 1.0)
+            limit = builder.row(-math.inf, 0.0)
+            builder.entry(limit, column, rate / (one.requests_per_s * data.utilization))
+            builder.entry(limit, i, -1.0)
+            for position, (_, users) in enumerate(once):
+                if (d, q) in users:
+                    builder.entry(shared[position][number][b], column, 1.0)
+    solved = builder.solve()
+    if solved is None:
+        return -math.inf, [0.0] * n
+    objective, duals = solved
+    return objective, [max(0.0, float(value)) for value in duals[:n]]
+
+
+def _built_once(data: ProgramData) -> list[tuple[float, set[Pair]]]:
+    """(USD/year, pairs that need it) of everything that is paid once however much of it is used."""
+    result = []
+    for key, usd in data.yearly_by_quantity.items():
+        if key[0] == "PlantBuilt":
+            pools = data.heat_shares[key[1]]
+            result.append((usd, {pair for pair in data.pairs if pair[1] in pools}))
+        elif key[0] == "SchemePrepared":
+            result.append((usd, {pair for pair in data.pairs if data.deployments[pair[0]].scheme == key[1]}))
+    return result
+
+
+class _Rows:
+    """Rows of a linear program as they come, solved by HiGHS."""
+
+    def __init__(self, columns: int) -> None:
+        self.cost = np.zeros(columns)
+        self.upper = np.full(columns, math.inf)
+        self._bounds: list[tuple[float, float]] = []
+        self._entries: list[tuple[int, int, float]] = []
+
+    def row(self, lower: float, upper: float) -> int:
+        """A new row; its number."""
+        self._bounds.append((lower, upper))
+        return len(self._bounds) - 1
+
+    def entry(self, row: int, column: int, value: float) -> None:
+        """A coefficient."""
+        self._entries.append((row, column, value))
+
+    def solve(self) -> tuple[float, list[float]] | None:
+        """(objective, reduced costs), or None when the solver does not reach an optimum."""
+        entries = sorted(self._entries)
+        counts = np.bincount([row for row, _, _ in entries], minlength=len(self._bounds))
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = self.cost.size, len(self._bounds)
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = self.cost, np.zeros(self.cost.size), self.upper
+        lp.row_lower_ = np.array([low for low, _ in self._bounds])
+        lp.row_upper_ = np.array([high for _, high in self._bounds])
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+        lp.a_matrix_.index_ = np.array([column for _, column, _ in entries], dtype=np.int32)
+        lp.a_matrix_.value_ = np.array([value for _, _, value in entries])
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("threads", 1)
+        highspy.Highs.resetGlobalScheduler(True)
+        highs.passModel(lp)
+        highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        return highs.getInfo().objective_function_value, list(highs.getSolution().col_dual)
+
+
+def best_simple_plan(data: ProgramData, extra: list[float]) -> SimplePlan | None:
+    """The cheapest plan found among simple ones that keep every cap; None when none does.
+
+    A simple plan serves each class in one pool, with one deployment and, for what is left of the demand, a few replicas of another one.
+    Classes are ranked apart and combined rank by rank.
+    """
+    ranked: dict[int, list[Pair]] = {}
+    for b in range(len(data.demand)):
+        members = [
+            (more * replicas_needed(data.demand[b], data.capacity[d]), (d, q))
+            for more, (d, q) in zip(extra, data.pairs, strict=True)
+            if data.deployments[d].class_index == b
+        ]
+        ranked[b] = [pair for _, pair in sorted(members)[:_TRIED]]
+        if not ranked[b]:
+            return None
+    best: SimplePlan | None = None
+    for number in range(max(len(members) for members in ranked.values())):
+        chosen = {b: members[min(number, len(members) - 1)] for b, members in ranked.items()}
+        for replicas in _fillings(data, chosen):
+            plan = simple_plan(data, replicas)
+            if plan is not None and (best is None or plan.usd_per_hour < best.usd_per_hour):
+                best = plan
+    return best
+
+
+def _fillings(data: ProgramData, chosen: dict[int, Pair]) -> Iterator[dict[Pair, int]]:
+    """Replicas that serve each class: of its own pair alone, then with one to three of them left to another deployment there."""
+    alone = {
+        pair: replicas_needed(data.demand[b], data.capacity[pair[0]]) for b, pair in chosen.items()
+    }
+    yield alone
+    if len(chosen) > 1:
+        return
+    ((b, (d, q)),) = chosen.items()
+    for other, home in data.pairs:
+        if home != q or other == d or data.deployments[other].class_index != b:
+            continue
+        for fewer in range(1, min(_LEFT_OVER, alone[d, q]) + 1):
+            left = alone[d, q] - fewer
+            rest = data.demand[b] - left * data.capacity[d]
+            yield {(d, q): left, (other, q): replicas_needed(rest, data.capacity[other])}
+
+
+def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan | None:
+    """The plan of these replicas; None where it breaks a cap or outgrows the bounds. Every class is served at every level."""
+    targets, instance = data.setting.instance.targets, data.setting.instance
+    in_service: dict[str, float] = {}
+    busy: dict[str, float] = {}
+    for (d, q), count in replicas.items():
+        one, pool = data.deployments[d], data.pools[q]
+        if q in data.patterns_by_pool and len(replicas) > len(data.demand):
+            return None
+        whole = round(1.0 / one.servers_per_replica) if one.servers_per_replica < 1.0 else 1
+        in_service[q] = in_service.get(q, 0.0) + (
+            count * one.servers_per_replica if q not in data.patterns_by_pool and whole > 1 else math.ceil(count * one.servers_per_replica - 1e-9)
+        )
+        if pool.is_bought:
+            # Requests go to deployments by their capacity, the same share at every level.
+            mine = sum(
+                data.capacity[other] * n
+                for (other, _), n in replicas.items()
+                if data.deployments[other].class_index == one.class_index
+            )
+            served = data.demand[one.class_index] / one.demand_weight * data.capacity[d] * count / mine
+            kwh = sum(level.fraction * level.hours_per_year for level in data.billed_levels.values()) * served
+            busy[q] = busy.get(q, 0.0) + kwh * data.busy_kwh_per_request_rate(one, pool)
+    counts = {q: math.ceil(servers - 1e-9) for q, servers in in_service.items()}
+    for type_id in {data.pools[q].server_type.id for q in in_service}:
+        own = [q for q in in_service if data.pools[q].server_type.id == type_id and data.pools[q].is_bought]
+        if own:
+            total = sum(counts[q] for q in own)
+            counts[own[0]] += max(math.ceil(targets.spare_fraction * total - 1e-9), targets.spare_servers)
+    if any(count > data.max_servers[q] for q, count in counts.items()):
+        return None
+    quantities = _quantities(data, replicas, counts, busy)
+    if quantities is None:
+        return None
+    yearly = total_usd_per_year(data.terms, quantities)
+    capital = sum(usd * quantities.get(key, 0.0) for key, usd in data.capital_by_quantity.items())
+    economics, site, choices = instance.economics, instance.site, instance.choices
+    bought = {q: count for q, count in counts.items() if data.pools[q].is_bought}
+    power = sum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items())
+    racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
+    used: dict[str, int] = {}
+    for q, count in counts.items():
+        row = data.pools[q].server_type
+        used[row.accelerator.id] = used.get(row.accelerator.id, 0) + count * row.accelerators
+    keeps = (
+        (economics.budget_capex_usd is None or capital <= economics.budget_capex_usd)
+        and (economics.budget_usd_per_year is None or yearly <= economics.budget_usd_per_year)
+        and (site.power_kw is None or power <= site.power_kw)
+        and (site.racks is None or racks <= site.racks)
+        and all(count <= choices.supply.get(key, count) for key, count in used.items())
+        and (choices.max_accelerator_types is None or len(used) <= choices.max_accelerator_types)
+    )
+    return SimplePlan(quantities, yearly / HOURS_PER_YEAR) if keeps else None
+
+
+def _quantities(
+    data: ProgramData, pairs: Iterable[Pair], counts: dict[str, int], busy: dict[str, float]
+) -> dict[QuantityKey, float] | None:
+    """Quantities of the cost terms for given servers; None where a count falls outside every price step."""
+    quantities: dict[QuantityKey, float] = {("SpaceKw",): 0.0}
+    bought: dict[str, int] = {}
+    accelerators: dict[float, int] = {}
+    for q, count in counts.items():
+        pool = data.pools[q]
+        quantities["Servers", q] = float(count)
+        if pool.is_bought:
+            quantities["SpaceKw",] += pool.server_kw * count
+            quantities["Racks", q] = float(-(-count // pool.per_rack))
+            quantities["BusyKwh", q] = busy.get(q, 0.0)
+            bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
+            speed = pool.server_type.accelerator.scale_out_gb_s
+            accelerators[speed] = accelerators.get(speed, 0) + count * pool.server_type.accelerators
+    for plant, members in data.heat_shares.items():
+        heat = sum(kw * counts[q] for q, kw in members.items() if q in counts)
+        if heat:
+            quantities["PlantKw", plant] = heat
+            quantities["PlantBuilt", plant] = 1.0
+    for d, _ in pairs:
+        quantities["SchemePrepared", data.deployments[d].scheme] = 1.0
+    for type_id, count in bought.items():
+        tier = next((key for key, (low, high) in data.server_tiers.items() if key[0] == type_id and low <= count <= high), None)
+        if tier is None:
+            return None
+        quantities[("TierServers", *tier)] = float(count)
+        quantities[("TierUsed", *tier)] = 1.0
+    for speed, count in accelerators.items():
+        fabric = next((f for f, (low, high, s) in data.fabric_tiers.items() if s == speed and low <= count <= high), None)
+        if fabric is None:
+            return None
+        quantities["FabricAccelerators", fabric] = float(count)
+    return quantities

@@ -1,0 +1,393 @@
+"""The setting of an instance: server types, pools of servers, load levels, demand.
+
+What the planner wrote and the catalogue are brought together once; candidates, costs and the program read it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from optimizer.catalog import Catalog
+from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, Fabric, PurchasePrice, RentalOffer, Trust
+from optimizer.instance.model import Instance
+from optimizer.instance.workload import RequestClass
+from optimizer.performance.cooling import CoolingPhysics, HeatPath, annual_pue, design_pue
+from optimizer.units import HOURS_PER_YEAR, W_PER_KW
+
+Sourcing = Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr"]
+RENTAL_TERMS: tuple[Sourcing, ...] = ("on_demand", "reserved_1yr", "reserved_3yr")
+
+#: Share of a server's power that its fans take in air; facility figure ``server_fan_share_air``.
+FAN_FIGURE = "server_fan_share_air"
+#: Plant that takes the heat a liquid option leaves in the air.
+RESIDUAL_AIR_OPTION = "air_containment_econ"
+#: A system this high is a rack of its own.
+WHOLE_RACK_UNITS = 42
+#: More distinct load levels than this are merged (docs/method.md section 4).
+MAX_LEVELS_BELOW_PEAK = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A price with where it comes from."""
+
+    usd: float
+    source: str
+    as_of: str
+    trust: Trust
+
+
+@dataclass(frozen=True, slots=True)
+class ServerType:
+    """An accelerator and how many of it stand in one server.
+
+    ``server_usd`` is None where it can only be rented; ``rent`` maps a term to its price per accelerator-hour.
+    ``discounts`` are (from_servers, discount_fraction), rising.
+    """
+
+    id: str
+    accelerator: Accelerator
+    accelerators: int
+    server_usd: Price | None
+    discounts: tuple[tuple[int, float], ...]
+    discount_kind: Literal["all_units", "incremental"]
+    rent: dict[Sourcing, Price]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Servers of one type got in one way and cooled in one way; powers are of one server, its network included."""
+
+    id: str
+    server_type: ServerType
+    sourcing: Sourcing
+    cooling: CoolingOption | None
+    per_rack: int
+    fan_factor: float
+    network_kw: float
+    server_kw: float
+    pue_mean: float
+    pue_design: float
+
+    @property
+    def is_bought(self) -> bool:
+        """Bought servers stand in the planner's hall; rented ones do not."""
+        return self.sourcing == "buy"
+
+    def loaded_kw(self, air_kw: float) -> float:
+        """Power (kW) of one server of this pool that draws ``air_kw`` in air without its network."""
+        return air_kw * self.fan_factor + self.network_kw
+
+
+@dataclass(frozen=True, slots=True)
+class LoadLevel:
+    """A share of the peak and the hours a year it lasts."""
+
+    fraction: float
+    hours_per_year: float
+
+
+@dataclass(frozen=True, slots=True)
+class RackRefusal:
+    """Why a cooling option is not offered for a server type."""
+
+    server_type: str
+    cooling: str
+    rack_kw: float
+    server_kw: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Everything the instance and the catalogue say, before any prediction."""
+
+    instance: Instance
+    catalog: Catalog
+    server_types: tuple[ServerType, ...]
+    pools: tuple[Pool, ...]
+    refusals: tuple[RackRefusal, ...]
+    fabrics: dict[float, tuple[Fabric, ...]]
+    levels: tuple[LoadLevel, ...]
+    classes: tuple[RequestClass, ...]
+    electricity: Price
+    residual: CoolingOption
+
+    def mean_fraction(self) -> float:
+        """Hour-weighted mean load as a share of the peak."""
+        return sum(level.fraction * level.hours_per_year for level in self.levels) / HOURS_PER_YEAR
+
+
+def chosen_accelerators(instance: Instance, catalog: Catalog) -> tuple[str, ...]:
+    """Ids the search may use, sorted: those asked for, or the current ones of the catalogue."""
+    if instance.choices.accelerators is not None:
+        return tuple(sorted({catalog.resolve_accelerator(name) for name in instance.choices.accelerators}))
+    return tuple(sorted(key for key, row in catalog.accelerators.items() if row.availability == "current"))
+
+
+def instance_catalog(instance: Instance, catalog: Catalog) -> Catalog:
+    """The packaged catalogue with the planner's own rows in it."""
+    own = instance.catalog
+    if isinstance(own, str) or not any((own.accelerators, own.purchase_prices, own.rental_offers, own.cooling)):
+        return catalog
+    return catalog.with_rows(
+        accelerators=own.accelerators,
+        purchase_prices=own.purchase_prices,
+        rental_offers=own.rental_offers,
+        cooling=own.cooling,
+    )
+
+
+def build_setting(instance: Instance, catalog: Catalog) -> Setting:
+    """Bring instance and catalogue together (docs/method.md sections 1, 4 and 5)."""
+    catalog = instance_catalog(instance, catalog)
+    server_types = tuple(_server_types(instance, catalog))
+    fabrics = {
+        speed: catalog.fabric_for(speed)
+        for speed in sorted({one.accelerator.scale_out_gb_s for one in server_types if one.server_usd is not None})
+    }
+    pools: list[Pool] = []
+    refusals: list[RackRefusal] = []
+    for server_type in server_types:
+        if server_type.server_usd is not None and "buy" in instance.choices.sourcing:
+            _bought_pools(instance, catalog, server_type, fabrics, pools, refusals)
+        for term in RENTAL_TERMS:
+            if term in instance.choices.sourcing and term in server_type.rent:
+                pools.append(Pool(f"{server_type.id}/{term}", server_type, term, None, 0, 1.0, 0.0, 0.0, 1.0, 1.0))
+    return Setting(
+        instance=instance,
+        catalog=catalog,
+        server_types=server_types,
+        pools=tuple(pools),
+        refusals=tuple(refusals),
+        fabrics=fabrics,
+        levels=load_levels(instance),
+        classes=instance.workload.all_classes(),
+        electricity=_electricity(instance, catalog),
+        residual=catalog.cooling[RESIDUAL_AIR_OPTION],
+    )
+
+
+def _server_types(instance: Instance, catalog: Catalog) -> list[ServerType]:
+    result = []
+    offers = catalog.cheapest_offers(price_classes=instance.economics.price_classes)
+    for key in chosen_accelerators(instance, catalog):
+        row = catalog.accelerators[key]
+        own = instance.economics.prices.get(key)
+        rents: dict[int, dict[Sourcing, Price]] = {}
+        for (accelerator, count, term), offer in sorted(offers.items()):
+            if accelerator == key and term in RENTAL_TERMS:
+                unit = _rented_unit(row, count)
+                price = _offer_price(offer, term)
+                if unit is not None and (term not in rents.get(unit, {}) or price.usd < rents[unit][term].usd):
+                    rents.setdefault(unit, {})[term] = price
+        if own is not None:
+            for term in RENTAL_TERMS:
+                usd = getattr(own, f"{term}_usd_per_hour")
+                if usd is not None:
+                    # The planner's price holds for every size of instance of that accelerator.
+                    for unit in {row.accelerators_per_server, *rents}:
+                        rents.setdefault(unit, {})[term] = Price(usd, "stated by the user", "", "user")
+        for unit in sorted({row.accelerators_per_server, *rents}, reverse=True):
+            whole = unit == row.accelerators_per_server
+            server_usd = _server_price(instance, catalog, key) if whole else None
+            if server_usd is None and not rents.get(unit):
+                continue
+            result.append(
+                ServerType(
+                    id=f"{key} x{unit}",
+                    accelerator=row,
+                    accelerators=unit,
+                    server_usd=server_usd,
+                    discounts=tuple((d.from_servers, d.discount_fraction) for d in own.discounts)
+                    if own and whole
+                    else (),
+                    discount_kind=own.discount_kind if own else "all_units",
+                    rent=rents.get(unit, {}),
+                )
+            )
+    return result
+
+
+def _rented_unit(row: Accelerator, count: int) -> int | None:
+    """Accelerators of the server type that a rented instance of ``count`` belongs to."""
+    if row.accelerators_per_server > row.accelerators_per_host and count == row.accelerators_per_host:
+        # A rack-scale system rented by the tray: replicas may span the trays of a rack, so the rack is the unit.
+        return row.accelerators_per_server
+    return count if count <= row.accelerators_per_server else None
+
+
+def _offer_price(offer: RentalOffer, term: Sourcing) -> Price:
+    usd = getattr(offer, f"{term}_usd_per_accelerator_hour")
+    return Price(float(usd), f"{offer.provider} {offer.instance}: {offer.source}", offer.as_of, offer.trust)
+
+
+def _server_price(instance: Instance, catalog: Catalog, key: str) -> Price | None:
+    own = instance.economics.prices.get(key)
+    if own is not None and own.server_usd is not None:
+        return Price(own.server_usd, "stated by the user", "", "user")
+    row: PurchasePrice | None = catalog.purchase_prices.get(key)
+    if row is None:
+        return None
+    usd = {"low": row.low_usd, "typical": row.typical_usd, "high": row.high_usd}[instance.economics.price_level]
+    scale = catalog.accelerators[key].accelerators_per_server / row.accelerators
+    return Price(usd * scale, row.source, row.as_of, row.trust)
+
+
+def _bought_pools(
+    instance: Instance,
+    catalog: Catalog,
+    server_type: ServerType,
+    fabrics: dict[float, tuple[Fabric, ...]],
+    pools: list[Pool],
+    refusals: list[RackRefusal],
+) -> None:
+    row = server_type.accelerator
+    network_kw = row.accelerators_per_server * network_w(fabrics[row.scale_out_gb_s]) / W_PER_KW
+    climate = catalog.climates[instance.site.climate]
+    for option in chosen_cooling(instance, catalog):
+        if option.medium == "liquid" and row.liquid_cooling == "no":
+            continue
+        if option.medium == "air" and row.liquid_cooling == "required":
+            continue
+        fan_factor = server_fan_factor(catalog, row, option)
+        server_kw = row.server_power_kw * fan_factor + network_kw
+        rack_kw = rack_limit_kw(instance, row, option)
+        per_rack = servers_per_rack(instance, row, server_kw, rack_kw)
+        if per_rack == 0:
+            refusals.append(
+                RackRefusal(
+                    server_type.id,
+                    option.id,
+                    rack_kw,
+                    server_kw,
+                    f"one server takes {server_kw:.1f} kW, a rack {rack_kw:.1f} kW",
+                )
+            )
+            continue
+        pue_mean, pue_design = plant_pue(option, climate)
+        pools.append(
+            Pool(
+                id=f"{server_type.id}/buy/{option.id}",
+                server_type=server_type,
+                sourcing="buy",
+                cooling=option,
+                per_rack=per_rack,
+                fan_factor=fan_factor,
+                network_kw=network_kw,
+                server_kw=server_kw,
+                pue_mean=pue_mean,
+                pue_design=pue_design,
+            )
+        )
+
+
+def chosen_cooling(instance: Instance, catalog: Catalog) -> tuple[CoolingOption, ...]:
+    """Cooling options of the search, by id: those asked for, or every option that is offered by default."""
+    if instance.choices.cooling is not None:
+        return tuple(catalog.cooling[key] for key in sorted(set(instance.choices.cooling)))
+    return tuple(option for _, option in sorted(catalog.cooling.items()) if option.offered_by_default)
+
+
+def server_fan_factor(catalog: Catalog, row: Accelerator, option: CoolingOption) -> float:
+    """Power of a server under ``option`` relative to air; 1 where the catalogue's figure already is the liquid one."""
+    if row.liquid_cooling == "required":
+        return 1.0
+    return 1.0 - catalog.facility[FAN_FIGURE].typical * option.server_fan_saved_typical_fraction
+
+
+def rack_limit_kw(instance: Instance, row: Accelerator, option: CoolingOption) -> float:
+    """Most power of a rack: practical limit; the upper one for systems that are built for liquid (their racks come qualified)."""
+    own = option.rack_kw_upper if row.liquid_cooling == "required" else option.rack_kw_practical
+    return own if instance.site.rack_kw is None else min(own, instance.site.rack_kw)
+
+
+def servers_per_rack(instance: Instance, row: Accelerator, server_kw: float, rack_kw: float) -> int:
+    """Servers that one rack holds by power and height; 0: not allowed. A system of 42 U or more is its own rack."""
+    by_power = math.floor(rack_kw / server_kw + 1e-9)
+    by_height = 1 if row.server_rack_units >= WHOLE_RACK_UNITS else instance.site.rack_units // row.server_rack_units
+    return min(by_power, by_height)
+
+
+def cooling_physics(option: CoolingOption) -> CoolingPhysics:
+    """The PUE formula's parameters of a catalogue row."""
+    main = HeatPath(
+        distribution_fraction=option.distribution_fraction,
+        rejection_fraction=option.rejection_fraction,
+        full_free_c=option.t_full_c,
+        no_free_c=option.t_start_c,
+        cop_reference=option.cop_ref,
+        cop_reference_c=option.cop_ref_c,
+        cop_slope_per_k=option.cop_slope_per_k,
+    )
+    residual = None
+    if option.medium == "liquid" and option.residual_air_cop_ref is not None:
+        residual = HeatPath(
+            distribution_fraction=option.residual_air_distribution_fraction or 0.0,
+            rejection_fraction=option.residual_air_rejection_fraction or 0.0,
+            full_free_c=option.residual_air_t_full_c,
+            no_free_c=option.residual_air_t_start_c,
+            cop_reference=option.residual_air_cop_ref,
+            cop_reference_c=option.cop_ref_c,
+            cop_slope_per_k=option.residual_air_cop_slope_per_k or 0.0,
+        )
+    captured = option.liquid_capture_typical_fraction if residual is not None else 1.0
+    return CoolingPhysics(option.electrical_loss_fraction, main, captured, residual)
+
+
+def plant_pue(option: CoolingOption, climate: Climate) -> tuple[float, float]:
+    """(annual mean, hottest bin) PUE of an option in the site's weather, at full load."""
+    hours = climate.dry_bulb_hours if option.heat_rejection_driver == "dry_bulb" else climate.wet_bulb_hours
+    physics = cooling_physics(option)
+    return annual_pue(physics, climate.bin_mid_c, hours), design_pue(physics, climate.bin_mid_c, hours)
+
+
+def network_w(fabrics: tuple[Fabric, ...]) -> float:
+    """Power of the network per accelerator: its two-tier figure at every size, so that power does not depend on size."""
+    return next(fabric.power_w_per_accelerator for fabric in fabrics if fabric.tiers == 2)
+
+
+def _electricity(instance: Instance, catalog: Catalog) -> Price:
+    if instance.site.electricity_usd_per_kwh is not None:
+        return Price(instance.site.electricity_usd_per_kwh, "stated by the user", "", "user")
+    region = instance.site.electricity_region or catalog.climates[instance.site.climate].electricity_region
+    row = catalog.electricity[region]
+    usd = row.price_usd_per_kwh
+    if usd is None:
+        raise ValueError(f"no retail electricity price is known for {region}")
+    return Price(usd, row.source, row.as_of, row.trust)
+
+
+def load_levels(instance: Instance) -> tuple[LoadLevel, ...]:
+    """Load levels, highest first; the first is the peak (docs/method.md section 4)."""
+    load = instance.workload.load
+    if load.hourly_fractions is not None:
+        return _profile_levels(load.hourly_fractions)
+    mean = 1.0 if load.mean_fraction is None else load.mean_fraction
+    if mean == 1.0:
+        return (LoadLevel(1.0, HOURS_PER_YEAR),)
+    return (LoadLevel(1.0, 0.0), LoadLevel(mean, HOURS_PER_YEAR))
+
+
+def _profile_levels(hourly: tuple[float, ...]) -> tuple[LoadLevel, ...]:
+    peak = max(hourly)
+    values = [value / peak for value in hourly]
+    hours_each = HOURS_PER_YEAR / len(values)
+    counts: dict[float, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    below = {value: count for value, count in counts.items() if value < 1.0}
+    if len(below) > MAX_LEVELS_BELOW_PEAK:
+        below = _banded(below)
+    merged = {1.0: counts[1.0], **below}
+    return tuple(LoadLevel(value, merged[value] * hours_each) for value in sorted(merged, reverse=True))
+
+
+def _banded(counts: dict[float, int]) -> dict[float, int]:
+    low, high = min(counts), max(counts)
+    width = (high - low) / MAX_LEVELS_BELOW_PEAK
+    bands: dict[int, list[float]] = {}
+    for value, count in counts.items():
+        band = min(int((value - low) / width), MAX_LEVELS_BELOW_PEAK - 1)
+        bands.setdefault(band, []).extend([value] * count)
+    return {sum(members) / len(members): len(members) for _, members in sorted(bands.items())}

@@ -1,0 +1,257 @@
+"""Solving: a Pyomo model compiled once to arrays and passed to HiGHS, stopped in time, keeping the best plan.
+
+Only the options listed here reach the solver: some of its others give wrong answers. Objectives and bounds can be changed
+between solves without rebuilding.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from pyomo.common.gc_manager import PauseGC
+from pyomo.core import Constraint, Objective, SOSConstraint, Var, minimize
+from pyomo.repn.linear import LinearRepnVisitor
+from pyomo.repn.util import OrderedVarRecorder
+
+from optimizer.errors import SolverError
+
+FloatArray = NDArray[np.float64]
+
+#: Absolute gap (in the objective's unit) below which two plans cost the same.
+ABSOLUTE_GAP = 1e-9
+
+
+class Reason(Enum):
+    """Why the solver stopped."""
+
+    OPTIMAL = "optimal"
+    TIME_LIMIT = "time_limit"
+    INTERRUPT = "interrupt"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What may be asked of the solver."""
+
+    gap: float = 1e-6
+    time_limit_s: float = 300.0
+    threads: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """Why the solver stopped, and what it holds: ``values`` by column, or None."""
+
+    reason: Reason
+    objective: float
+    bound: float
+    values: FloatArray | None
+    nodes: int
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """Relative distance of the plan to the bound; infinite without a plan."""
+        if self.values is None:
+            return float("inf")
+        if self.objective == 0.0:
+            return 0.0 if self.bound >= 0.0 else float("inf")
+        return max(0.0, (self.objective - self.bound) / abs(self.objective))
+
+
+def solver_name() -> str:
+    """Name and version of the solver."""
+    return f"HiGHS {highspy.Highs().version()}"
+
+
+class Compiled:
+    """A Pyomo model as arrays in a HiGHS object.
+
+    Rows and columns keep their place, so objectives may be exchanged, rows added and bounds moved between solves.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.columns: list[Any] = []
+        self._column_of: dict[int, int] = {}
+        self._highs = highspy.Highs()
+        _set(self._highs, "output_flag", False)
+        with PauseGC():
+            self._lp = self._compile(model)
+        if self._highs.passModel(self._lp) == highspy.HighsStatus.kError:
+            raise SolverError("the solver refused the program")
+        self._integers = np.array([not var.is_continuous() for var in self.columns], dtype=np.bool_)
+
+    def _compile(self, model: Any) -> Any:
+        if next(model.component_data_objects(SOSConstraint, active=True), None) is not None:
+            raise SolverError("special ordered sets cannot be passed to this solver")
+        objectives = list(model.component_data_objects(Objective, active=True))
+        if len(objectives) != 1:
+            raise SolverError(f"a program needs exactly one objective, this one has {len(objectives)}")
+        variables: dict[int, Any] = {}
+        for var in model.component_data_objects(Var):
+            self._column_of[id(var)] = len(variables)
+            variables[id(var)] = var
+        self.columns = list(variables.values())
+        visitor = LinearRepnVisitor({}, var_recorder=OrderedVarRecorder(variables, dict(self._column_of), None))
+        self._visitor = visitor
+        starts, indices, values, lower, upper = [0], [], [], [], []
+        infinity = highspy.kHighsInf
+        for row in model.component_data_objects(Constraint, active=True):
+            low, body, high = row.to_bounded_expression(True)
+            repn = visitor.walk_expression(body)
+            if repn.nonlinear is not None:
+                raise SolverError(f"{row.name} is not linear")
+            scale, constant = repn.multiplier, repn.constant
+            indices.append([self._column_of[key] for key in repn.linear])
+            values.append([scale * value for value in repn.linear.values()])
+            starts.append(starts[-1] + len(repn.linear))
+            lower.append(-infinity if low is None else float(low) - constant)
+            upper.append(infinity if high is None else float(high) - constant)
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = len(self.columns), len(lower)
+        lp.sense_ = highspy.ObjSense.kMinimize if objectives[0].sense == minimize else highspy.ObjSense.kMaximize
+        lp.col_cost_ = self.cost_vector(objectives[0].expr)
+        bounds = [var.bounds for var in self.columns]
+        lp.col_lower_ = np.array([-infinity if low is None else float(low) for low, _ in bounds])
+        lp.col_upper_ = np.array([infinity if high is None else float(high) for _, high in bounds])
+        kinds = {False: highspy.HighsVarType.kInteger, True: highspy.HighsVarType.kContinuous}
+        lp.integrality_ = [kinds[var.is_continuous()] for var in self.columns]
+        lp.row_lower_, lp.row_upper_ = np.array(lower), np.array(upper)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.array(starts, dtype=np.int32)
+        lp.a_matrix_.index_ = np.fromiter(chain.from_iterable(indices), np.int32, starts[-1])
+        lp.a_matrix_.value_ = np.fromiter(chain.from_iterable(values), np.float64, starts[-1])
+        if not (np.isfinite(lp.a_matrix_.value_).all() and np.isfinite(lp.col_cost_).all()):
+            raise SolverError("the program holds a coefficient that is not a finite number")
+        return lp
+
+    def cost_vector(self, expression: Any) -> FloatArray:
+        """Coefficients of a linear expression by column. A constant is refused: it spoils the relative gap."""
+        costs = np.zeros(len(self.columns))
+        if isinstance(expression, (int, float)):
+            return costs
+        repn = self._visitor.walk_expression(expression)
+        if repn.nonlinear is not None:
+            raise SolverError("the objective is not linear")
+        if repn.constant:
+            raise SolverError("the objective holds a constant, which would spoil the relative gap")
+        for key, value in repn.linear.items():
+            costs[self._column_of[key]] = repn.multiplier * value
+        return costs
+
+    def column_of(self, variable: Any) -> int:
+        """Column of a variable of the model."""
+        return self._column_of[id(variable)]
+
+    def set_objective(self, costs: FloatArray) -> None:
+        """Minimise other costs from now on."""
+        count = len(self.columns)
+        self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), costs)
+
+    def add_row(self, coefficients: FloatArray, upper: float) -> None:
+        """Add ``coefficients x <= upper``."""
+        columns = np.flatnonzero(coefficients).astype(np.int32)
+        self._highs.addRow(-highspy.kHighsInf, upper, columns.size, columns, coefficients[columns])
+
+    def start_from(self, values: FloatArray) -> None:
+        """Give the solver a plan to start from."""
+        solution = highspy.HighsSolution()
+        solution.col_value = list(values)
+        self._highs.setSolution(solution)
+
+    def solve(self, options: Options, stop: Callable[[], bool] | None = None) -> Outcome:
+        """Solve to the asked gap, or until the time limit or ``stop()``; the best plan met is kept.
+
+        Raises SolverError when the solver fails; an infeasible or unbounded program is an outcome, not an error.
+        """
+        highs = self._highs
+        _set(highs, "mip_rel_gap", options.gap)
+        _set(highs, "mip_abs_gap", ABSOLUTE_GAP)
+        _set(highs, "threads", options.threads)
+        # The pool of threads belongs to the process: without this a solve after one with other threads is refused.
+        highspy.Highs.resetGlobalScheduler(True)
+        _set(highs, "random_seed", options.seed)
+        _set(highs, "time_limit", float(options.time_limit_s))
+        # Tighter than the default 1e-6: a plan may lean on tolerances no more than verification forgives.
+        _set(highs, "mip_feasibility_tolerance", 1e-7)
+        _set(highs, "primal_feasibility_tolerance", 1e-7)
+        callback = _stopper(highs, stop) if stop is not None else None
+        began = time.perf_counter()
+        status = highs.run()
+        seconds = time.perf_counter() - began
+        if callback is not None:
+            highs.cbMipInterrupt.unsubscribe(callback)
+        if status == highspy.HighsStatus.kError:
+            return Outcome(Reason.ERROR, float("nan"), -float("inf"), None, 0, seconds)
+        return self._outcome(seconds)
+
+    def _outcome(self, seconds: float) -> Outcome:
+        highs = self._highs
+        states = highspy.HighsModelStatus
+        reasons = {
+            states.kOptimal: Reason.OPTIMAL,
+            states.kInfeasible: Reason.INFEASIBLE,
+            # Every variable is bounded or costs something, so a program that has a plan is never unbounded.
+            states.kUnboundedOrInfeasible: Reason.INFEASIBLE,
+            states.kUnbounded: Reason.UNBOUNDED,
+            states.kTimeLimit: Reason.TIME_LIMIT,
+            states.kInterrupt: Reason.INTERRUPT,
+            states.kModelEmpty: Reason.OPTIMAL,
+        }
+        reason = reasons.get(highs.getModelStatus(), Reason.ERROR)
+        info = highs.getInfo()
+        if reason in (Reason.INFEASIBLE, Reason.UNBOUNDED, Reason.ERROR) or info.primal_solution_status != 2:
+            return Outcome(reason, float("nan"), -float("inf"), None, info.mip_node_count, seconds)
+        values = np.array(highs.getSolution().col_value)
+        bound = info.mip_dual_bound if self._integers.any() else info.objective_function_value
+        return Outcome(reason, info.objective_function_value, bound, values, info.mip_node_count, seconds)
+
+    def rounded(self, values: FloatArray) -> FloatArray:
+        """The same point with integers rounded; SolverError when one lies further than 1e-4 from a whole number."""
+        whole = np.round(values)
+        if np.any(np.abs(values - whole)[self._integers] > 1e-4):
+            raise SolverError("the solver returned counts that are not whole numbers")
+        return np.where(self._integers, whole, values)
+
+
+def _set(highs: Any, name: str, value: object) -> None:
+    """Set an option; the solver answers a wrong name or type with a status and goes on, so the status is checked."""
+    if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+        raise SolverError(f"the solver refused {name} = {value!r}")
+
+
+def _stopper(highs: Any, stop: Callable[[], bool]) -> Any:
+    """Ask ``stop`` during the search. Nothing may be raised in a callback: the plan would be lost."""
+
+    def ask(event: Any) -> None:
+        if stop():
+            event.interrupt()
+
+    highs.cbMipInterrupt.subscribe(ask)
+    return ask
+
+
+def export(model: Any, path: Path) -> None:
+    """Write the program as LP or MPS text, with the names of the model.
+
+    Raises
+    ------
+    ValueError: the ending is neither ``.lp`` nor ``.mps``.
+    """
+    if path.suffix not in (".lp", ".mps"):
+        raise ValueError(f"{path.name}: a program is written as .lp or .mps")
+    # The writers register themselves in the environment package, which costs more to import than a solve takes.
+    import pyomo.environ  # noqa: F401
+
+    model.write(str(path), io_options={"symbolic_solver_labels": True})
