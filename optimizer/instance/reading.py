@@ -69,28 +69,15 @@ def read_instance_text(text: str, file_name: str, folder: Path | None = None) ->
     return _validated(source, rows_source)
 
 
-def resolve_model_path(instance: "Instance", instance_path: Path | None = None) -> "Instance":
-    """The same instance with the path of a config.json replaced by what stands there.
+def resolve_model_path(instance: "Instance", folder: Path) -> Path | None:
+    """Path of the model's config.json, or None where the model is a catalogue name or written inline.
 
     Args:
-        instance: The instance; one whose model is a catalogue name or written inline is given back as it is.
-        instance_path: File that it was read from; the path is relative to its folder, or to the working directory.
-
-    Raises:
-        InputError: the file is missing or is no JSON object.
+        instance: The instance.
+        folder: Folder of the instance file, which a path in it is relative to.
     """
-    from optimizer.instance.workload import HuggingFaceConfig
-
-    written = instance.workload.model
-    folder = instance_path.parent if instance_path is not None else Path()
-    path = known.model_path(written, folder) if isinstance(written, str) else None
-    if path is None:
-        return instance
-    config = _json_object(read_json_text(path, str(path)), str(path)).scanned.value
-    # The name must not depend on where the checkout stands, so it comes from the path as written.
-    name = Path(str(written)).parent.name if path.name == "config.json" else path.stem
-    model = HuggingFaceConfig(name=name or path.stem, config=config)
-    return instance.model_copy(update={"workload": instance.workload.model_copy(update={"model": model})})
+    model = instance.workload.model
+    return known.model_path(model, folder) if isinstance(model, str) else None
 
 
 def read_json_text(path: Path, shown: str) -> str:

@@ -10,7 +10,6 @@ from optimizer.errors import CODES, InputError, Problem
 from optimizer.instance import Instance
 from optimizer.instance.checking import MAX_FOUND
 from optimizer.instance.reading import MAX_BYTES, read_instance, read_instance_text, resolve_model_path
-from optimizer.instance.workload import HuggingFaceConfig
 from tests.instance.corpus import FILES, TEXTS, spoilt
 from tests.instance.samples import changed, problems, read, several_classes, sound
 
@@ -256,25 +255,13 @@ class TestPathsInside:
             "E-CHOICES-007"
         ]
 
-    @pytest.mark.parametrize("written", ["m/config.json", "./m", "m.json"])
-    def test_model_path_is_replaced_by_its_content(self, tmp_path: Path, written: str) -> None:
+    def test_model_path(self, tmp_path: Path) -> None:
         (tmp_path / "m").mkdir()
-        for path in (tmp_path / "m" / "config.json", tmp_path / "m.json"):
-            path.write_text('{"hidden_size": 64}')
-        instance = read(changed({"workload/model": written}), tmp_path)
-        model = resolve_model_path(instance, tmp_path / "my.json").workload.model
-        assert isinstance(model, HuggingFaceConfig)
-        assert (model.config, model.name) == ({"hidden_size": 64}, "m")
-
-    def test_model_path_that_went_away(self, tmp_path: Path) -> None:
-        (tmp_path / "m.json").write_text("{}")
-        instance = read(changed({"workload/model": "m.json"}), tmp_path)
-        (tmp_path / "m.json").unlink()
-        with pytest.raises(InputError, match="E-FILE-001"):
-            resolve_model_path(instance, tmp_path / "my.json")
-
-    def test_other_models_are_left_alone(self, tmp_path: Path) -> None:
-        assert resolve_model_path(read(sound()), tmp_path / "my.json") == read(sound())
+        (tmp_path / "m" / "config.json").write_text("{}")
+        for written in ("m/config.json", "./m"):
+            instance = read(changed({"workload/model": written}), tmp_path)
+            assert resolve_model_path(instance, tmp_path) == tmp_path / "m" / "config.json"
+        assert resolve_model_path(read(sound()), tmp_path) is None
 
     @pytest.mark.parametrize("name", ["meta-llama/Llama-3.1-70B-Instruct", "llama-3.1-70b", "Llama 3.1 70B"])
     def test_aliases_are_accepted(self, name: str) -> None:
