@@ -50,7 +50,10 @@ def data(text: str) -> None:
 
 def error(text: str) -> None:
     """Say what went wrong."""
-    say(f"{_bold_red('error')}: {printable(text)}")
+    first, *rest = text.splitlines() or [""]
+    say(f"{_bold_red('error')}: {printable(first)}")
+    for line in rest:
+        say(f"  {printable(line)}")
 
 
 def problems(found: Iterable[Problem]) -> None:

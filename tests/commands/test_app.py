@@ -134,6 +134,7 @@ def test_every_problem_is_a_line_on_stderr(tmp_path: Path) -> None:
     [
         (SolverError("it went wrong"), 7, "error: it went wrong"),
         (StoppedWithoutPlan("too early"), 6, "error: too early"),
+        (SolverError("one\ntwo\x1b"), 7, "error: one\n  two\\x1b\n"),
         (GateFailed("too dear"), 8, "error: too dear"),
         (InternalError("verify disagrees"), 1, "this is our bug"),
         (OptimizerError("something"), 1, "error: something"),
