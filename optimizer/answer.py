@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ def answer(offer: Offer, options: Options, without: Without, stop: Stop | None =
     deadline = time.perf_counter() + options.time_limit_s
     model = build_program(data)
     compiled = Compiled(model)
+    if data.start is not None:
+        compiled.start_from_counts(_start_columns(compiled, model, data.start))
     outcome = compiled.solve(options, stop)
     if outcome.values is None:
         return Answer(data, outcome, None, model)
@@ -51,6 +53,16 @@ def answer(offer: Offer, options: Options, without: Without, stop: Stop | None =
         values = _break_ties(compiled, model, data, outcome, values, options, deadline, stop)
     names = {variable.name: float(value) for variable, value in zip(compiled.columns, values, strict=True)}
     return Answer(data, outcome, fleet_of(data, names), model)
+
+
+def _start_columns(compiled: Compiled, model: Any, start: Mapping[tuple[str, ...], float]) -> dict[int, float]:
+    """Values by column: those of the plan at hand, 0 for the other counts of replicas, servers and spares."""
+    values = {}
+    for name in ("Replicas", "Servers", "Spare"):
+        for index, variable in getattr(model, name).items():
+            key = (name, *index) if isinstance(index, tuple) else (name, index)
+            values[compiled.column_of(variable)] = start.get(key, 0.0)
+    return values
 
 
 def _break_ties(

@@ -47,6 +47,7 @@ class ProgramData:
     terms: cost terms of what may be used.
     max_replicas, max_servers: bounds that no optimal plan exceeds.
     idle_kw: of one server, by pool.
+    start: a plan to start from, as values of variables that are not 0, or None.
     """
 
     setting: Setting
@@ -59,6 +60,7 @@ class ProgramData:
     max_replicas: Mapping[str, int]
     max_servers: Mapping[str, int]
     idle_kw: Mapping[str, float]
+    start: Mapping[tuple[str, ...], float] | None = None
 
     @property
     def utilization(self) -> float:

@@ -8,7 +8,7 @@ plan contains it.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
@@ -27,8 +27,11 @@ _MARGIN = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class SimplePlan:
-    """A plan as quantities of the cost terms, and its cost."""
+    """A plan: replicas by pair, servers and spares by pool, quantities of the cost terms, cost."""
 
+    replicas: dict[Pair, int]
+    servers: dict[str, int]
+    spare: dict[str, int]
     quantities: dict[QuantityKey, float]
     usd_per_hour: float
 
@@ -41,7 +44,11 @@ def prune(data: ProgramData) -> ProgramData:
         return data
     limit = plan.usd_per_hour * (1.0 + _MARGIN) + 1e-9
     kept = [pair for pair, more in zip(data.pairs, extra, strict=True) if bound + more <= limit]
-    return data.only_pairs(kept)
+    start = {("Replicas", *pair): float(count) for pair, count in plan.replicas.items()}
+    start |= {("Servers", q): float(count) for q, count in plan.servers.items()}
+    start |= {("Spare", q): float(count) for q, count in plan.spare.items()}
+    # The simple plan's own pairs are kept: each costs no more than the plan.
+    return replace(data.only_pairs(kept), start=start)
 
 
 def least_server_usd_per_hour(data: ProgramData) -> dict[str, float]:
@@ -241,11 +248,13 @@ def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan |
             kwh = sum(level.fraction * level.hours_per_year for level in data.billed_levels.values()) * served
             busy[q] = busy.get(q, 0.0) + kwh * data.busy_kwh_per_request_rate(one, pool)
     counts = {q: math.ceil(servers - 1e-9) for q, servers in in_service.items()}
+    spare: dict[str, int] = {}
     for type_id in {data.pools[q].server_type.id for q in in_service}:
         own = [q for q in in_service if data.pools[q].server_type.id == type_id and data.pools[q].is_bought]
         if own:
             total = sum(counts[q] for q in own)
-            counts[own[0]] += max(math.ceil(targets.spare_fraction * total - 1e-9), targets.spare_servers)
+            spare[own[0]] = max(math.ceil(targets.spare_fraction * total - 1e-9), targets.spare_servers)
+    counts = {q: count + spare.get(q, 0) for q, count in counts.items()}
     if any(count > data.max_servers[q] for q, count in counts.items()):
         return None
     quantities = _quantities(data, replicas, counts, busy)
@@ -269,7 +278,7 @@ def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan |
         and all(count <= choices.supply.get(key, count) for key, count in used.items())
         and (choices.max_accelerator_types is None or len(used) <= choices.max_accelerator_types)
     )
-    return SimplePlan(quantities, yearly / HOURS_PER_YEAR) if keeps else None
+    return SimplePlan(dict(replicas), counts, spare, quantities, yearly / HOURS_PER_YEAR) if keeps else None
 
 
 def _quantities(

@@ -5,7 +5,7 @@ between solves without rebuilding.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -169,6 +169,11 @@ class Compiled:
         solution = highspy.HighsSolution()
         solution.col_value = list(values)
         self._highs.setSolution(solution)
+
+    def start_from_counts(self, counts: Mapping[int, float]) -> None:
+        """Give the solver the values of some columns; it completes the rest itself."""
+        columns = np.array(sorted(counts), dtype=np.int32)
+        self._highs.setSolution(columns.size, columns, np.array([counts[column] for column in columns.tolist()]))
 
     def solve(self, options: Options, stop: Callable[[], bool] | None = None) -> Outcome:
         """Solve to the asked gap, or until the time limit or ``stop()``; the best plan met is kept.
