@@ -40,6 +40,9 @@ class Kept:
     models: int = 0
 
 
+_UNKNOWN: Final = Kept(None, 0.0, None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """Loss of a format; ``low`` is the 10 % quantile of recovery of a row too thin for a distribution."""
@@ -62,34 +65,25 @@ def is_certain(facts: Facts, scheme: str, kv_scheme: str) -> bool:
 
 
 def kept(facts: Facts, scheme: str, kv_scheme: str, recovery: str) -> Kept:
-    """Accuracy of a combination, no better than that of a wider one of its family on offer (rule 7)."""
+    """Accuracy of a combination, no better than that of a wider scheme of its family in the catalogue (rule 7)."""
     own = _kept_alone(facts, scheme, kv_scheme, recovery)
     if own.quantile is None or is_certain(facts, scheme, kv_scheme):
         return own
     quantile, mean, chances = own.quantile, own.mean, [own.probability]
-    for other in facts.schemes:
-        for cache in facts.instance.choices.kv_schemes:
-            if not _is_wider(facts, (other, cache), (scheme, kv_scheme)):
-                continue
-            if recovery != NO_STEP and is_certain(facts, other, cache):
-                continue
-            bound = _kept_alone(facts, other, cache, recovery)
-            if bound.quantile is not None and bound.models >= MODELS_FOR_QUANTILES:
-                quantile, mean = min(quantile, bound.quantile), min(mean, bound.mean)
-                chances.append(bound.probability)
+    for other in facts.catalog.schemes:
+        bound = _kept_alone(facts, other, kv_scheme, recovery) if _is_wider(facts, other, scheme) else _UNKNOWN
+        if bound.quantile is not None and bound.models >= MODELS_FOR_QUANTILES:
+            quantile, mean = min(quantile, bound.quantile), min(mean, bound.mean)
+            chances.append(bound.probability)
     known = [chance for chance in chances if chance is not None]
     return Kept(quantile, mean, min(known) if known else None, own.models)
 
 
-def _is_wider(facts: Facts, wide: tuple[str, str], narrow: tuple[str, str]) -> bool:
-    more, less = _bits(facts, *wide), _bits(facts, *narrow)
-    families = {_family(wide[0]), _family(narrow[0])} - {""}
-    return len(families) < 2 and more != less and all(a >= b for a, b in zip(more, less, strict=True))
-
-
-def _bits(facts: Facts, scheme: str, kv_scheme: str) -> tuple[float, float, float]:
-    row, cache = facts.catalog.schemes[scheme], facts.catalog.kv_schemes[kv_scheme]
-    return row.weight_bits, row.activation_bits, cache.kv_bits
+def _is_wider(facts: Facts, wide: str, narrow: str) -> bool:
+    more, less = facts.catalog.schemes[wide], facts.catalog.schemes[narrow]
+    weights, activations = more.weight_bits - less.weight_bits, more.activation_bits - less.activation_bits
+    families = {_family(wide), _family(narrow)} - {""}
+    return len(families) < 2 and min(weights, activations) >= 0 and max(weights, activations) > 0
 
 
 def _family(scheme: str) -> str:
@@ -100,7 +94,7 @@ def _family(scheme: str) -> str:
 def _kept_alone(facts: Facts, scheme: str, kv_scheme: str, recovery: str) -> Kept:
     known = _known(facts, scheme, kv_scheme)
     if known is None:
-        return Kept(None, 0.0, None)
+        return _UNKNOWN
     if known.certain:
         return Kept(1.0, 1.0, 1.0)
     targets = facts.instance.targets

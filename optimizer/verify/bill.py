@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,6 +25,8 @@ class Line:
     """A line as the checker would write it. ``subject`` is a word that the plan's item must contain.
 
     ``price.sources`` hold what the plan may name as source, date and trust; an empty source leaves the text free.
+    ``price_code`` is the code of a wrong price: another one where the price depends on the size that is reached.
+    ``pool`` is set where the line is about one pool of a server type.
     """
 
     component: str
@@ -34,6 +36,8 @@ class Line:
     price: Quote
     factors: tuple[float, ...]
     is_capital: bool = False
+    price_code: str = "V-PRICE"
+    pool: str = ""
 
     @property
     def usd_per_year(self) -> float:
@@ -53,31 +57,36 @@ def recovery_factor(rate: float, years: float) -> float:
 
 def own_lines(facts: Facts, plan: Plan, fleet: Fleet) -> list[Line]:
     """Every line with a cost."""
+    servers, network = list(_server_lines(facts, fleet)), list(_network_lines(facts, fleet))
     lines = [
-        *_server_lines(facts, fleet),
-        *_network_lines(facts, fleet),
+        *(part for line in servers for part in _split(fleet, line)),
+        *network,
         *_cooling_lines(facts, fleet),
         *_space_lines(facts, fleet),
         *_energy_lines(facts, fleet),
+        *(_maintenance(facts, line) for line in (*servers, *network)),
         *_rent_lines(facts, fleet),
         *_recovery_lines(facts, plan),
     ]
-    lines += _maintenance(facts, lines)
     return [line for line in lines if line.usd_per_year != 0.0]
 
 
-def paid_usd(list_usd: float, count: int, own: AcceleratorPrices | None) -> float:
-    """What ``count`` servers cost together, with the planner's quantity discounts."""
-    if own is None or not own.discounts:
-        return list_usd * count
+def tier_price(list_usd: float, count: int, own: AcceleratorPrices | None) -> tuple[float, float]:
+    """(price of each of ``count`` servers, what all of them cost beyond that) with the planner's quantity discounts.
+
+    The step that is reached prices every server; incremental discounts leave those below each step dearer.
+    """
+    if own is None:
+        return list_usd, 0.0
+    reached = [step for step in own.discounts if count >= step.from_servers]
+    price = list_usd * (1.0 - (reached[-1].discount_fraction if reached else 0.0))
     if own.discount_kind == "all_units":
-        reached = [step.discount_fraction for step in own.discounts if count >= step.from_servers]
-        return list_usd * count * (1.0 - (reached[-1] if reached else 0.0))
-    total, steps = 0.0, [(1, 0.0), *((step.from_servers, step.discount_fraction) for step in own.discounts)]
-    for place, (first, share) in enumerate(steps):
-        last = steps[place + 1][0] - 1 if place + 1 < len(steps) else count
-        total += max(0, min(count, last) - first + 1) * list_usd * (1.0 - share)
-    return total
+        return price, 0.0
+    dearer, before = 0.0, 0.0
+    for step in reached:
+        dearer += (step.from_servers - 1) * list_usd * (step.discount_fraction - before)
+        before = step.discount_fraction
+    return price, dearer
 
 
 def _bought(fleet: Fleet) -> list[GroupFacts]:
@@ -85,30 +94,42 @@ def _bought(fleet: Fleet) -> list[GroupFacts]:
 
 
 def _server_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    """Servers with their spares; ``_split`` parts the two."""
     economics = facts.instance.economics
     annuity = (recovery_factor(economics.discount_rate, economics.server_life_years),)
-    in_service, spare = Counter[str](), Counter[str]()
-    names: dict[str, str] = {}
+    counts, names = Counter[str](), dict[str, str]()
     for one in _bought(fleet):
-        in_service[one.group.server_type] += one.group.in_service
-        spare[one.group.server_type] += one.group.spare
+        counts[one.group.server_type] += one.group.servers
         names[one.group.server_type] = one.group.accelerator
     for server_type, accelerator in names.items():
         quote = server_quote(facts, accelerator)
         if quote is None:
             continue
-        count = in_service[server_type] + spare[server_type]
-        average = paid_usd(quote.usd, count, economics.prices.get(accelerator)) / count
-        price = replace(quote, usd=average)
-        yield Line("servers", server_type, float(in_service[server_type]), "servers", price, annuity, True)
-        yield Line("spares", server_type, float(spare[server_type]), "servers", price, annuity, True)
+        own = economics.prices.get(accelerator)
+        usd, dearer = tier_price(quote.usd, counts[server_type], own)
+        code = "V-TIER" if own is not None and own.discounts else "V-PRICE"
+        for quantity, unit, price in ((float(counts[server_type]), "servers", usd), (1.0, "tier", dearer)):
+            yield Line("servers", server_type, quantity, unit, replace(quote, usd=price), annuity, True, code)
     for one in _bought(fleet):
         assert one.option is not None
         if one.option.medium == "liquid" and one.row.liquid_cooling == "option":
             premium = Quote(economics.liquid_ready_usd_per_kw * one.row.server_power_kw, _ASSUMED)
-            subject = one.group.server_type
-            yield Line("servers", subject, float(one.group.in_service), "servers", premium, annuity, True)
-            yield Line("spares", subject, float(one.group.spare), "servers", premium, annuity, True)
+            servers = float(one.group.servers)
+            yield Line(
+                "servers", one.group.server_type, servers, "servers", premium, annuity, True, pool=one.group.pool
+            )
+
+
+def _split(fleet: Fleet, line: Line) -> Iterator[Line]:
+    """A line of servers in service and one of spares, at the average price paid."""
+    mine = [
+        one.group
+        for one in _bought(fleet)
+        if one.group.server_type == line.subject and line.pool in ("", one.group.pool)
+    ]
+    share = sum(group.spare for group in mine) / sum(group.servers for group in mine)
+    yield replace(line, quantity=line.quantity * (1.0 - share))
+    yield replace(line, component="spares", quantity=line.quantity * share)
 
 
 def _network_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
@@ -120,7 +141,8 @@ def _network_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
         if name in fabrics:
             row = fabrics[name]
             usd: float = getattr(row, f"{economics.price_level}_usd_per_accelerator")
-            yield Line("network", row.name, float(count), "accelerators", Quote.of(usd, row), annuity, True)
+            price = Quote.of(usd, row)
+            yield Line("network", row.name, float(count), "accelerators", price, annuity, True, "V-TIER")
 
 
 def _plant_prices(facts: Facts, option: CoolingOption) -> tuple[Quote, Quote, float]:
@@ -174,19 +196,16 @@ def _energy_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
         yield Line("energy", one.group.pool, energy.requests_kwh, "kWh/year", price, (one.pue.mean,))
 
 
-def _maintenance(facts: Facts, lines: list[Line]) -> list[Line]:
-    """A share of what servers, spares and network cost."""
+def _maintenance(facts: Facts, line: Line) -> Line:
+    """A share of what servers, spares and network cost, every year; the share is nobody's price."""
     economics = facts.instance.economics
-    shares: Mapping[str, float] = {
-        "servers": economics.server_maintenance_fraction,
-        "spares": economics.server_maintenance_fraction,
-        "network": economics.network_maintenance_fraction,
-    }
-    return [
-        replace(line, component="maintenance", factors=(shares[line.component],), is_capital=False)
-        for line in lines
-        if line.component in shares
-    ]
+    network = line.component == "network"
+    share = economics.network_maintenance_fraction if network else economics.server_maintenance_fraction
+    sources: frozenset[tuple[str, str, Trust]] = frozenset(
+        (source, as_of, "assumed") for source, as_of, _ in line.price.sources
+    )
+    price = replace(line.price, sources=sources)
+    return replace(line, component="maintenance", price=price, factors=(share,), is_capital=False)
 
 
 def _rent_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:

@@ -170,32 +170,30 @@ def _check_plants(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> Non
 
 
 def _check_packing(ledger: Ledger, plan: Plan, fleet: Fleet) -> None:
-    deployments = {one.id: one for one in plan.deployments}
-    placed, servers = Counter[str](), Counter[str]()
+    """Every replica stands on servers of its pool, and the servers that stand there are in service."""
+    placed, servers = Counter[tuple[str, str]](), Counter[str]()
     for place, row in enumerate(plan.packing):
         path = f"packing[{place}]"
-        one = fleet.groups.get(row.pool)
-        known = one is not None and all(
-            name in deployments and deployments[name].pool == row.pool for name in row.replicas
-        )
-        if not ledger.check(
-            known, "V-PACK", path, f"{row.pool}: {sorted(row.replicas)}", "its own", "unknown pool or deployment"
-        ):
+        mine = {one.id: one for one in plan.deployments if one.pool == row.pool}
+        known = row.pool in fleet.groups and row.replicas.keys() <= mine.keys()
+        found = f"{sorted(row.replicas)} on {row.pool}"
+        if not ledger.check(known, "V-PACK", path, found, sorted(mine), "a pool or deployment that is not there"):
             continue
-        assert one is not None
         servers[row.pool] += row.servers
-        placed.update(row.replicas)
-        fine = row.servers >= 1 and bool(row.replicas) and min(row.replicas.values(), default=0) >= 1
+        placed.update({(row.pool, name): count for name, count in row.replicas.items()})
+        fine = row.servers >= 1 and min(row.replicas.values(), default=0) >= 1
         if ledger.check(
             fine, "V-PACK", path, row.servers, ">= 1 servers with replicas", "a set of servers without use"
         ):
-            _check_set(ledger, path, row.servers, row.replicas, deployments, one.group.accelerators_per_server)
-    for place, deployment in enumerate(plan.deployments):
+            size = fleet.groups[row.pool].group.accelerators_per_server
+            _check_set(ledger, path, row.servers, row.replicas, mine, size)
+    for place, one in enumerate(plan.deployments):
         path = f"deployments[{place}].replicas"
-        ledger.same("V-PACK", path, deployment.replicas, placed[deployment.id], "every replica is placed")
+        ledger.same("V-PACK", path, one.replicas, placed[one.pool, one.id], "every replica is placed")
     for place, group in enumerate(plan.servers):
-        path = f"servers[{place}].in_service"
-        ledger.same("V-PACK", path, group.in_service, servers[group.pool], "servers in service are those with replicas")
+        path, used = f"servers[{place}].in_service", servers[group.pool]
+        fits = used <= group.in_service
+        ledger.check(fits, "V-PACK", path, group.in_service, f">= {used}", "replicas stand on servers in service")
 
 
 def _check_set(

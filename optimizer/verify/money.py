@@ -75,8 +75,7 @@ def _check_line(ledger: Ledger, path: str, line: BillLine, mine: Line) -> None:
     ledger.check(named, "V-SUM", f"{path}.item", line.item, mine.subject, "the line names another thing")
     ledger.same("V-UNIT", f"{path}.unit", line.unit, mine.unit, "unit of the quantity")
     ledger.number("V-COUNT", f"{path}.quantity", line.quantity, mine.quantity, "quantity of this line")
-    code = "V-TIER" if mine.component == "network" else "V-PRICE"
-    ledger.number(code, f"{path}.unit_price_usd", line.unit_price_usd, mine.price.usd, "price of one unit")
+    ledger.number(mine.price_code, f"{path}.unit_price_usd", line.unit_price_usd, mine.price.usd, "price of one unit")
     given, wanted = sorted(line.factors.values()), sorted(mine.factors)
     agree = len(given) == len(wanted) and all(close(a, b) for a, b in zip(given, wanted, strict=True))
     ledger.check(agree, "V-SUM", f"{path}.factors", given, wanted, "what the price is multiplied with")

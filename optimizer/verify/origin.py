@@ -2,14 +2,18 @@
 
 import hashlib
 import json
-from typing import Any
-
-from pydantic import BaseModel
+from importlib import resources
+from typing import Any, Final
 
 from optimizer.plan import Plan
 from optimizer.units import HOURS_PER_YEAR
 from optimizer.verify.facts import Facts
 from optimizer.verify.finding import EXACT_RELATIVE, SOLVED_RELATIVE, Ledger, close
+
+#: Plans within this share of the least cost count as equal: a plan may be chosen among them by its size.
+_TIE: Final = 1.001e-6
+#: Stands for a column that a row does not have.
+_NOTHING: Final = "(nothing)"
 
 
 def check_origin(ledger: Ledger, facts: Facts, plan: Plan) -> None:
@@ -21,19 +25,24 @@ def check_origin(ledger: Ledger, facts: Facts, plan: Plan) -> None:
     shown = f"{search.candidates}, {search.admissible}, {search.kept}"
     ledger.check(fine, "V-ORIGIN", "search", shown, "falling counts", "predicted, admissible and kept candidates")
     _check_rows(ledger, facts, plan)
+    _check_hashes(ledger, plan)
 
 
 def _check_outcome(ledger: Ledger, plan: Plan) -> None:
-    outcome, asked = plan.outcome, plan.instance.solver.gap
-    yearly = outcome.objective_usd_per_hour * HOURS_PER_YEAR
+    outcome = plan.outcome
+    objective, asked = outcome.objective_usd_per_hour, outcome.requested_gap
     path = "outcome.objective_usd_per_hour"
-    ledger.number("V-SUM", path, yearly, plan.bill.usd_per_year, "the solver's objective is the bill", SOLVED_RELATIVE)
-    ledger.number("V-ORIGIN", "outcome.requested_gap", outcome.requested_gap, asked, "gap that was asked for")
-    objective = outcome.objective_usd_per_hour
-    gap = (objective - outcome.bound_usd_per_hour) / objective if objective else 0.0
-    fine = close(outcome.gap, gap, EXACT_RELATIVE, EXACT_RELATIVE) and gap >= -SOLVED_RELATIVE
+    yearly = objective * HOURS_PER_YEAR
+    ledger.number("V-SUM", path, yearly, plan.bill.usd_per_year, "the objective is the bill", SOLVED_RELATIVE)
+    option = plan.provenance.options.get("gap", -1.0)
+    ledger.number("V-ORIGIN", "outcome.requested_gap", asked, option, "gap that was asked for")
+    gap = max(0.0, 1.0 - outcome.bound_usd_per_hour / objective) if objective else 0.0
+    fine = close(outcome.gap, gap, EXACT_RELATIVE, EXACT_RELATIVE)
     ledger.check(fine, "V-ORIGIN", "outcome.gap", outcome.gap, gap, "(objective - bound) / objective")
-    proven = outcome.holds != "proven" or gap <= asked * (1.0 + SOLVED_RELATIVE) + EXACT_RELATIVE
+    path, bound = "outcome.bound_usd_per_hour", outcome.bound_usd_per_hour
+    below = bound <= objective * (1.0 + EXACT_RELATIVE)
+    ledger.check(below, "V-ORIGIN", path, bound, f"<= {objective!r}", "no plan can cost less than the bound")
+    proven = outcome.holds != "proven" or gap <= asked + _TIE
     ledger.check(proven, "V-ORIGIN", "outcome.holds", outcome.holds, "feasible", "the gap is above what was asked for")
     ledger.check(outcome.holds != "nothing", "V-ORIGIN", "outcome.holds", "nothing", "a plan", "a plan holds something")
 
@@ -60,18 +69,35 @@ def _check_rows(ledger: Ledger, facts: Facts, plan: Plan) -> None:
         table = tables.get(row.table)
         known = table is not None and row.id in table
         if ledger.check(known, "V-CATALOG", path, f"{row.table}: {row.id}", "a catalogue row", "no such row") and table:
-            own: BaseModel = table[row.id]
-            for key, value in own.model_dump(mode="json").items():
-                found = row.row.get(key)
-                same = canonical(found) == canonical(value)
-                ledger.check(same, "V-CATALOG", f"{path}.row.{key}", found, value, "differs from the catalogue")
+            own: dict[str, Any] = table[row.id].model_dump(mode="json")
+            for key in sorted(own.keys() | row.row.keys()):
+                found, wanted = row.row.get(key, _NOTHING), own.get(key, _NOTHING)
+                same = canonical(found) == canonical(wanted)
+                ledger.check(same, "V-CATALOG", f"{path}.row.{key}", found, wanted, "differs from the catalogue")
+
+
+def _check_hashes(ledger: Ledger, plan: Plan) -> None:
+    content = plan.instance.model_dump(mode="json", by_alias=True)
+    content.pop("$schema", None)
+    hashes = {
+        "instance_sha256": hashlib.sha256(canonical(content).encode()).hexdigest(),
+        "catalog_sha256": _folder_sha256("optimizer.catalog"),
+        "factors_sha256": _folder_sha256("optimizer.performance"),
+    }
+    for name, own in hashes.items():
+        path = f"provenance.{name}"
+        ledger.same("V-ORIGIN", path, getattr(plan.provenance, name), own, "the plan was made from something else")
+
+
+def _folder_sha256(package: str) -> str:
+    """Names and bytes of a package's data files, in the order of their names."""
+    digest = hashlib.sha256()
+    files = (one for one in resources.files(package).joinpath("data").iterdir() if one.is_file())
+    for file in sorted(files, key=lambda one: one.name):
+        digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 def canonical(value: Any) -> str:
     """One text for equal JSON values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def sha256(text: str) -> str:
-    """Hex digest of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()

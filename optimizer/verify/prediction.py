@@ -11,7 +11,7 @@ from optimizer.performance.serving import predict_serving
 from optimizer.plan import Deployment, Plan
 from optimizer.verify.accuracy import kept
 from optimizer.verify.facts import Facts
-from optimizer.verify.finding import Ledger
+from optimizer.verify.finding import Ledger, close
 from optimizer.verify.fleet import servers_per_replica
 
 _ENGINES = {"tensorrt-llm": "trtllm"}
@@ -26,7 +26,7 @@ _STEPS = ("weights", "kv", "compute", "communication", "overhead", "prefill")
 class Predicted:
     """One replica at its concurrency, by names of the plan's prediction."""
 
-    numbers: Mapping[str, float]
+    numbers: Mapping[str, float | None]
     items_gib: Mapping[str, float]
     step_ms: Mapping[str, float]
 
@@ -56,12 +56,12 @@ def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
 
     accuracy = kept(facts, one.scheme, one.kv_scheme, one.recovery)
     names = ("ttft_ms", "tpot_ms", "latency_ms", "requests_per_s", "output_tokens_per_s", "nvlink_gb_s")
-    numbers = {name: value(name) for name in names}
+    numbers: dict[str, float | None] = {name: value(name) for name in names}
     numbers["vram_gib"] = value("total_gib")
     numbers["nvlink_link_gb_s"] = value("nvlink_limit_gb_s")
     numbers["accuracy"] = 0.0 if accuracy.quantile is None else accuracy.quantile
     numbers["accuracy_mean"] = accuracy.mean
-    numbers["accuracy_probability"] = 0.0 if accuracy.probability is None else accuracy.probability
+    numbers["accuracy_probability"] = accuracy.probability
     numbers["busy_kw_per_server"] = busy_kw_per_server(facts, one)
     return Predicted(
         numbers,
@@ -132,7 +132,9 @@ def check_predictions(ledger: Ledger, facts: Facts, plan: Plan, factors: Factors
         own = predict(facts, one, factors)
         for name, number in own.numbers.items():
             found = getattr(one.prediction, name)
-            ledger.number("V-PREDICT", f"{path}.{name}", found, number, "differs from the performance model")
+            same = found is number if found is None or number is None else close(found, number)
+            sentence = "differs from the performance model"
+            ledger.check(same, "V-PREDICT", f"{path}.{name}", found, number, sentence)
         given = {key.removesuffix("_gib"): number for key, number in one.prediction.vram_items_gib.items()}
         ledger.numbers("V-PREDICT", f"{path}.vram_items_gib", given, dict(own.items_gib), "memory items")
         given = {key.removesuffix("_ms"): number for key, number in one.prediction.step_ms.items()}

@@ -13,7 +13,7 @@ from optimizer.verify.model import NO_STEP
 
 def check_structure(ledger: Ledger, facts: Facts, plan: Plan) -> None:
     """Names, counts and offers. Nothing else can be judged where these do not hold."""
-    _unique(ledger, "deployments", (one.id for one in plan.deployments))
+    _unique(ledger, "deployments", (f"{one.id} in {one.pool}" for one in plan.deployments))
     _unique(ledger, "servers", (one.pool for one in plan.servers))
     _unique(ledger, "plants", (one.option for one in plan.plants))
     _unique(ledger, "network", (one.fabric for one in plan.network))

@@ -9,7 +9,7 @@ from optimizer.instance.economics import AcceleratorPrices, Discount
 from optimizer.instance.workload import Demand, Load, RequestClass, RequestShape
 from optimizer.performance.cooling import CoolingPhysics, HeatPath, annual_pue, design_pue
 from optimizer.units import HOURS_PER_YEAR
-from optimizer.verify.bill import paid_usd, recovery_factor
+from optimizer.verify.bill import recovery_factor, tier_price
 from optimizer.verify.climate import captured_fraction, pue
 from optimizer.verify.load import class_demand, load_levels
 
@@ -71,13 +71,16 @@ _STEPS = (Discount(from_servers=10, discount_fraction=0.1), Discount(from_server
 
 @pytest.mark.parametrize(("count", "usd"), [(9, 900.0), (10, 900.0), (19, 1710.0), (20, 1500.0)])
 def test_all_units_discounts_reprice_every_server(count: int, usd: float) -> None:
-    assert paid_usd(100.0, count, AcceleratorPrices(discounts=_STEPS)) == pytest.approx(usd)
+    price, dearer = tier_price(100.0, count, AcceleratorPrices(discounts=_STEPS))
+    assert dearer == 0.0
+    assert price * count == pytest.approx(usd)
 
 
 @pytest.mark.parametrize(("count", "usd"), [(9, 900.0), (10, 990.0), (19, 1800.0), (20, 1875.0), (30, 2625.0)])
 def test_incremental_discounts_price_what_lies_beyond_the_step(count: int, usd: float) -> None:
     own = AcceleratorPrices(discounts=_STEPS, discount_kind="incremental")
-    assert paid_usd(100.0, count, own) == pytest.approx(usd)
+    price, dearer = tier_price(100.0, count, own)
+    assert price * count + dearer == pytest.approx(usd)
 
 
 @pytest.mark.parametrize("option", sorted(CATALOG.cooling))

@@ -1,0 +1,64 @@
+"""No number of a plan can be changed unnoticed: each leaf, by one percent or by one, is refused."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from optimizer.verify import verify
+from tests.verify.plans import INSTANCES, Path, changed, document, leaves, plan_of, read
+
+#: What the checker cannot know: how much was searched (it never searches), and the cost of plans that it does not hold.
+FREE = ("search",)
+SECTIONS = (
+    "outcome",
+    "deployments",
+    "servers",
+    "packing",
+    "plants",
+    "network",
+    "levels",
+    "accelerators",
+    "power_kw",
+    "energy_kwh_per_year",
+    "bill",
+    "headroom",
+    "runners_up",
+    "instance",
+    "catalog_rows",
+    "provenance",
+    "format_version",
+)
+#: Sections of many numbers of one kind, of which every so many-th is tried.
+STRIDE = {"instance": 3, "catalog_rows": 9}
+
+
+def other(value: float) -> float:
+    """Another number: a whole one by one, a real one by one percent."""
+    if isinstance(value, int):
+        return value + 1
+    return value * 1.01 if value else 0.01
+
+
+def refused(raw: dict[str, Any], path: Path, value: float) -> bool:
+    """Whether the changed plan cannot be read, or is refused."""
+    try:
+        plan = read(changed(raw, path, other(value)))
+    except ValidationError:
+        return True
+    return bool(verify(plan))
+
+
+def test_sections_cover_the_plan() -> None:
+    numbered = {str(path[0]) for name in INSTANCES for path, _ in leaves(document(plan_of(name)))}
+    assert numbered <= {*SECTIONS, *FREE}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("name", sorted(INSTANCES))
+def test_every_number_counts(name: str, section: str) -> None:
+    raw = document(plan_of(name))
+    tried = [(path, value) for path, value in leaves(raw) if path[0] == section][:: STRIDE.get(section, 1)]
+    passed = [".".join(str(key) for key in path) for path, value in tried if not refused(raw, path, value)]
+    assert passed == []
