@@ -35,7 +35,9 @@ class Answer:
 NOTHING = Outcome(Reason.INFEASIBLE, float("nan"), -float("inf"), None, 0, 0.0)
 
 
-def answer(offer: Offer, options: Options, without: Without, stop: Stop | None = None, *, break_ties: bool = True) -> Answer:
+def answer(
+    offer: Offer, options: Options, without: Without, stop: Stop | None = None, *, break_ties: bool = True
+) -> Answer:
     """Solve the program without the given choices; ties are broken by fewest accelerators, types, then names."""
     data = program_data(offer, without)
     if data is None:
@@ -77,8 +79,9 @@ def _break_ties(
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Among plans within ``TIE`` of the least cost: fewest accelerators, then fewest types, then names in order.
 
-    Lexicographic by hand: the cost becomes a row, then the count of accelerators and a small preference for names that come first is
-    minimised. Types are few, so their order is that of names: a fleet of one name comes before a mixed one of as many accelerators.
+    Lexicographic by hand: the cost becomes a row, then the count of accelerators and a small preference for names
+    that come first is minimised. Types are few, so their order is that of names: a fleet of one name comes before a
+    mixed one of as many accelerators.
     """
     cost = compiled.cost_vector(model.TotalCost.expr)
     compiled.add_row(cost, outcome.objective + TIE * abs(outcome.objective))
@@ -131,7 +134,13 @@ def runners_up(offer: Offer, plan: Plan, options: Options, stop: Stop | None, de
         if other.fleet is None or other.data is None:
             if other.outcome.reason is Reason.INFEASIBLE:
                 rows.append(
-                    RunnerUp(without=name, summary="no plan", usd_per_hour=None, extra_fraction=None, reason="nothing else meets every limit")
+                    RunnerUp(
+                        without=name,
+                        summary="no plan",
+                        usd_per_hour=None,
+                        extra_fraction=None,
+                        reason="nothing else meets every limit",
+                    )
                 )
             continue
         found = make_plan(offer, other.data, other.fleet, other.outcome, limited, plan.outcome.solver)
@@ -154,7 +163,9 @@ def summary(plan: Plan) -> str:
     for group in plan.servers:
         how = group.cooling or group.sourcing.replace("_", " ")
         parts.append(f"{group.servers} x {group.server_type} ({how})")
-    schemes = sorted({one.scheme if one.recovery == "none" else f"{one.scheme} + {one.recovery}" for one in plan.deployments})
+    schemes = sorted(
+        {one.scheme if one.recovery == "none" else f"{one.scheme} + {one.recovery}" for one in plan.deployments}
+    )
     return " + ".join(parts) + ", " + ", ".join(schemes)
 
 
@@ -176,7 +187,12 @@ def difference(plan: Plan, other: Plan) -> str:
         parts.append("cheaper " + " and ".join(cheaper))
     if other.accelerators != plan.accelerators:
         parts.append(f"{other.accelerators - plan.accelerators:+d} accelerators")
-    fastest = min(one.prediction.tpot_ms for one in other.deployments), min(one.prediction.tpot_ms for one in plan.deployments)
+    fastest = (
+        min(one.prediction.tpot_ms for one in other.deployments),
+        min(one.prediction.tpot_ms for one in plan.deployments),
+    )
     if abs(fastest[0] / fastest[1] - 1.0) > 0.05:
-        parts.append(f"{abs(1.0 - fastest[0] / fastest[1]):.0%} {'faster' if fastest[0] < fastest[1] else 'slower'} per token")
+        parts.append(
+            f"{abs(1.0 - fastest[0] / fastest[1]):.0%} {'faster' if fastest[0] < fastest[1] else 'slower'} per token"
+        )
     return "; ".join(parts) or "nearly the same"

@@ -30,8 +30,9 @@ SPLIT_GROUP = "a tensor-parallel group does not fit one server"
 class Candidates:
     """Startable deployments as columns of one length, with their predictions prepared.
 
-    ``server_type_index`` and ``scheme_index`` point into the tuples beside them. ``slots`` is the replicas that fit one server
-    (0 for wider ones), ``servers_per_replica`` what one replica blocks. ``not_startable`` counts refused layouts by reason.
+    ``server_type_index`` and ``scheme_index`` point into the tuples beside them. ``slots`` is the replicas that fit
+    one server (0 for wider ones), ``servers_per_replica`` what one replica blocks. ``not_startable`` counts refused
+    layouts by reason.
     """
 
     setting: Setting
@@ -90,18 +91,27 @@ def build_candidates(
     setting: Setting, model: ServedModel, schemes: tuple[SchemeOption, ...], factors: Factors
 ) -> Candidates:
     """Every (class, server type, layout, scheme) that an engine can start."""
+    startable: dict[tuple[int, ...], tuple[_Layouts, dict[str, int]]] = {}
     used = tuple(one for one in setting.server_types if any(pool.server_type is one for pool in setting.pools))
     refused: dict[str, int] = {}
     blocks = []
     for type_index, server_type in enumerate(used):
-        by_block: dict[int, _Layouts] = {}
+        row, size = server_type.accelerator, server_type.accelerators
+        span = int(_may_span(setting, server_type))
+        shape = (size, min(row.scale_up_domain, size), min(row.accelerators_per_host, size), span)
+        counted: set[int] = set()
         for scheme_index, option in enumerate(schemes):
             if not supported(server_type.accelerator, option):
                 continue
             width = block_width(model, option)
-            if width not in by_block:
-                by_block[width] = _startable(setting, model, server_type, width, refused)
-            layouts = by_block[width]
+            # Servers of one size and reach start the same layouts.
+            if (*shape, width) not in startable:
+                startable[*shape, width] = _startable(setting, model, shape, width)
+            layouts, reasons = startable[*shape, width]
+            if width not in counted:
+                counted.add(width)
+                for reason, count in reasons.items():
+                    refused[reason] = refused.get(reason, 0) + count
             if layouts.width.size:
                 blocks.append((type_index, scheme_index, layouts))
     sizes = [block[2].width.size for block in blocks]
@@ -175,10 +185,12 @@ def block_width(model: ServedModel, option: SchemeOption) -> int:
 
 
 def _startable(
-    setting: Setting, model: ServedModel, server_type: ServerType, block: int, refused: dict[str, int]
-) -> _Layouts:
+    setting: Setting, model: ServedModel, shape: tuple[int, int, int, int], block: int
+) -> tuple[_Layouts, dict[str, int]]:
+    """Layouts that start on servers of (accelerators, scale-up domain, host size, may replicas span), and refusals by reason."""
     choices = setting.instance.choices
-    row, size = server_type.accelerator, server_type.accelerators
+    size, domain, host, may_span = shape
+    refused: dict[str, int] = {}
     architecture = model.architecture
     tensor, pipeline = _sorted(choices.tensor_parallel), _sorted(choices.pipeline_parallel)
     data = (
@@ -204,8 +216,8 @@ def _startable(
         pipeline_parallel=pp,
         expert_parallel=ep,
         attention_data_parallel=dp,
-        scale_up_domain=min(row.scale_up_domain, size),
-        accelerators_per_host=min(row.accelerators_per_host, size),
+        scale_up_domain=domain,
+        accelerators_per_host=host,
         quantization_block=block,
     )
     for rule in RULES:
@@ -218,7 +230,7 @@ def _startable(
     spans = np.where(fits, 1, -(-pp // np.maximum(groups_per_server, 1)))
     # Rented instances that are less than a whole server share no fast network: replicas stay inside one.
     split = groups_per_server == 0
-    wide = ~fits & (not _may_span(setting, server_type))
+    wide = ~fits & (not may_span)
     for reason, test in ((SPLIT_GROUP, split & (mask == 0)), (WIDE_REPLICA, wide & ~split & (mask == 0))):
         count = int(np.count_nonzero(test))
         if count:
@@ -226,7 +238,7 @@ def _startable(
     good = (mask == 0) & ~split & ~wide
     slots = np.maximum(size // np.maximum(width, 1), 1)
     per_replica = np.where(fits, 1.0 / slots, spans.astype(np.float64))
-    return _Layouts((tp[good], pp[good], ep[good], dp[good]), width[good], per_replica[good])
+    return _Layouts((tp[good], pp[good], ep[good], dp[good]), width[good], per_replica[good]), refused
 
 
 def _may_span(setting: Setting, server_type: ServerType) -> bool:

@@ -1,28 +1,30 @@
-"""A way out of "infeasible": which limits kill which candidates, what is nearest, which single limit would have to move.
+"""A way out of "infeasible": which limits kill which candidates, what is nearest, which limit would have to move.
 
-Each single change is found by moving one limit alone and verified by solving; "no single change" is said when that is so.
+Each single change is found by moving one limit alone and verified by solving; "no single change" is said when that is
+so.
 """
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from optimizer.answer import Stop, answer
-from optimizer.candidates import build_candidates
+from optimizer.candidates import FloatArray, build_candidates
 from optimizer.extract import defaulted, provenance, search_count
 from optimizer.instance.model import Instance
 from optimizer.limits import limit
 from optimizer.models import served_model
-from optimizer.offer import Offer, Without, make_offer, program_data
+from optimizer.offer import Offer, Without, make_offer
 from optimizer.performance.factors import Factors
 from optimizer.plan import Diagnosis, LimitKills, NearestCandidate, SingleChange
 from optimizer.schemes import scheme_options
 from optimizer.screen import Screened, screen
 from optimizer.setting import build_setting
-from optimizer.solver import Options, Reason, solver_name
+from optimizer.solver import Options, solver_name
 
 #: Limits of one deployment that an instance field sets directly: limit -> (section, field, factor to the limit's unit).
 _DEPLOYMENT_FIELDS = {
@@ -62,7 +64,7 @@ def diagnose(offer: Offer, options: Options, stop: Stop | None, deadline: float)
     """Why no plan exists, and what to change."""
     screened = offer.screened
     instance = screened.candidates.setting.instance
-    stage = "fleet" if _every_class_has_one(offer) else "no_candidate"
+    stage: Literal["no_candidate", "fleet"] = "fleet" if _every_class_has_one(offer) else "no_candidate"
     kills, alone = screened.killed_by_limit(), screened.killed_alone()
     changes = tuple(_changes(offer, options, stop, deadline))
     told = []
@@ -70,8 +72,10 @@ def diagnose(offer: Offer, options: Options, stop: Stop | None, deadline: float)
         told.append("no layout of the allowed degrees starts on any allowed accelerator")
     if not changes:
         told.append("no single limit suffices: several must move together, or more options be allowed")
-    for refusal in screened.candidates.setting.refusals:
-        told.append(f"{refusal.server_type} is not offered with {refusal.cooling}: {refusal.reason}")
+    told += [
+        f"{one.server_type} is not offered with {one.cooling}: {one.reason}"
+        for one in screened.candidates.setting.refusals
+    ]
     return Diagnosis(
         name=instance.name,
         stage=stage,
@@ -95,11 +99,11 @@ def _every_class_has_one(offer: Offer) -> bool:
     return classes == set(range(len(offer.demand)))
 
 
-def shortfalls(screened: Screened) -> dict[str, np.ndarray]:
-    """By how much each row misses each limit with one request in flight, as a share of what is needed; 0 where it is kept."""
+def shortfalls(screened: Screened) -> dict[str, FloatArray]:
+    """By how much each row misses each limit with one request in flight, as a share of what is needed; 0: kept."""
     seen, bounds = screened.alone, screened.bounds
     with np.errstate(invalid="ignore", divide="ignore"):
-        pairs = {
+        pairs: dict[str, tuple[FloatArray, FloatArray | float]] = {
             "vram_gib": (seen.vram_gib, bounds.vram_gib),
             "vram_gib_per_accelerator": (seen.vram_gib, bounds.vram_gib_per_accelerator),
             "weights_gib_per_accelerator": (seen.weights_gib, bounds.weights_gib_per_accelerator),
@@ -130,9 +134,7 @@ def nearest_candidate(screened: Screened) -> NearestCandidate | None:
     layout = f"TP {candidates.tensor_parallel[row]} x PP {candidates.pipeline_parallel[row]}"
     return NearestCandidate(
         summary=f"{server}, {layout}, {scheme}, one request in flight",
-        misses={
-            name: _miss(screened, name, row) for name, values in misses.items() if values[row] > 0.0
-        },
+        misses={name: _miss(screened, name, row) for name, values in misses.items() if values[row] > 0.0},
     )
 
 
@@ -160,10 +162,15 @@ def _changes(offer: Offer, options: Options, stop: Stop | None, deadline: float)
     seen_fields = set()
     for name, (section, field) in (*_DEPLOYMENT_FIELDS.items(), *_FLEET_FIELDS.items()):
         now = _current(instance, section, field)
-        if now is None or (section, field) in seen_fields or time.perf_counter() > deadline or (stop is not None and stop()):
+        if (
+            now is None
+            or (section, field) in seen_fields
+            or time.perf_counter() > deadline
+            or (stop is not None and stop())
+        ):
             continue
         seen_fields.add((section, field))
-        found = _least_move(instance, factors, name, section, field, now, options, stop, deadline)
+        found = _least_move(instance, factors, section, field, now, options, stop, deadline)
         if found is not None:
             yield _change(name, f"{section}.{field}", now, found)
     yield from _supply_changes(instance, factors, options, stop, deadline)
@@ -217,7 +224,6 @@ def _solved(instance: Instance, factors: Factors, options: Options, stop: Stop |
 def _least_move(
     instance: Instance,
     factors: Factors,
-    name: str,
     section: str,
     field: str,
     now: float,
@@ -227,8 +233,8 @@ def _least_move(
 ) -> _Try | None:
     """The least move of one field that makes the instance solvable, by bisection between now and no limit at all.
 
-    A looser limit never makes a plan impossible, so feasibility is monotone in each of these fields and bisection is exact to its
-    resolution (0.1 % of the value; whole numbers exactly).
+    A looser limit never makes a plan impossible, so feasibility is monotone in each of these fields and bisection is
+    exact to its resolution (0.1 % of the value; whole numbers exactly).
     """
     whole = field in ("racks", "max_accelerator_types")
     loosest = _loosest(field, now)
@@ -243,7 +249,9 @@ def _least_move(
     for _ in range(_BISECTIONS):
         if whole and abs(good - bad) <= 1.0:
             break
-        if not whole and abs(good - bad) <= _RELATIVE_STEP * max(abs(good), 1e-12) * (0.01 if field.endswith("fraction") else 1.0):
+        if not whole and abs(good - bad) <= _RELATIVE_STEP * max(abs(good), 1e-12) * (
+            0.01 if field.endswith("fraction") else 1.0
+        ):
             break
         middle = _between(bad, good, whole)
         cost = attempt(middle)
@@ -276,6 +284,7 @@ def _supply_changes(
 ) -> Iterator[SingleChange]:
     """More of one accelerator."""
     for key, now in sorted(instance.choices.supply.items()):
+
         def attempt(count: int, key: str = key) -> float | None:
             supply = {**instance.choices.supply, key: count}
             changed = instance.model_copy(update={"choices": instance.choices.model_copy(update={"supply": supply})})

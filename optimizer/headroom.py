@@ -45,7 +45,8 @@ def row_of(name: str, needed: float, reached: float, *, binding: bool, where: st
 def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int]) -> Iterator[Headroom]:
     """Limits of one deployment, each at the deployment that has least to spare.
 
-    A limit binds when one more request in flight would break it, or when it alone keeps other candidates out (accuracy).
+    A limit binds when one more request in flight would break it, or when it alone keeps other candidates out
+    (accuracy).
     """
     screened = offer.screened
     positions = np.array(sorted({data.deployments[d].row for d, _ in replicas}), dtype=np.int64)
@@ -53,13 +54,18 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
     rows = screened.rows[positions]
     bounds = screened.bounds.take(rows)
     quantiles = [option.accuracy.quantile for option in screened.candidates.schemes]
-    accuracy = np.array([-np.inf if value is None else value for value in quantiles])[screened.candidates.scheme_index[rows]]
+    accuracy = np.array([-np.inf if value is None else value for value in quantiles])[
+        screened.candidates.scheme_index[rows]
+    ]
     one_more = keeps(seen_of(screened.candidates.at(rows, screened.concurrency[rows] + 1), accuracy), bounds)
     seen = screened.prediction
     figures = {
         "vram_gib": (bounds.vram_gib, seen.total_gib[positions]),
         "vram_gib_per_accelerator": (np.full(rows.size, bounds.vram_gib_per_accelerator), seen.total_gib[positions]),
-        "weights_gib_per_accelerator": (np.full(rows.size, bounds.weights_gib_per_accelerator), seen.weights_gib[positions]),
+        "weights_gib_per_accelerator": (
+            np.full(rows.size, bounds.weights_gib_per_accelerator),
+            seen.weights_gib[positions],
+        ),
         "tpot_ms": (bounds.tpot_ms, seen.tpot_ms[positions]),
         "ttft_ms": (bounds.ttft_ms, seen.ttft_ms[positions]),
         "latency_ms": (bounds.latency_ms, seen.latency_ms[positions]),
@@ -75,10 +81,7 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
         sign = 1.0 if limit(name).direction == "<=" else -1.0
         left = np.where(known, sign * (needed - reached) / needed, np.inf)
         place = int(np.argmin(left))
-        if name == "accuracy":
-            binding = alone.get(name, 0) > 0
-        else:
-            binding = not bool(one_more[name][place])
+        binding = alone.get(name, 0) > 0 if name == "accuracy" else not bool(one_more[name][place])
         yield row_of(
             name, float(needed[place]), float(reached[place]), binding=binding, where=names[int(positions[place])]
         )
@@ -105,7 +108,9 @@ def _of_fleet(
     if site.power_kw is not None:
         kw = {q: data.pools[q].server_kw * data.pools[q].pue_design for q in bought}
         reached = sum(kw[q] * count for q, count in bought.items())
-        yield row_of("power_kw", site.power_kw, reached, binding=reached + min(kw.values(), default=0.0) > site.power_kw)
+        yield row_of(
+            "power_kw", site.power_kw, reached, binding=reached + min(kw.values(), default=0.0) > site.power_kw
+        )
     if site.racks is not None:
         racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
         yield row_of("racks", float(site.racks), float(racks), binding=racks >= site.racks)
@@ -124,10 +129,14 @@ def _of_fleet(
         yield row_of("rack_kw", tightest[0], tightest[1], binding=tightest[3], where=tightest[2])
     if economics.budget_capex_usd is not None:
         limit_usd = economics.budget_capex_usd
-        yield row_of("budget_capex_usd", limit_usd, bill.capital_usd, binding=_near(bill.capital_usd, limit_usd, servers))
+        yield row_of(
+            "budget_capex_usd", limit_usd, bill.capital_usd, binding=_near(bill.capital_usd, limit_usd, servers)
+        )
     if economics.budget_usd_per_year is not None:
         limit_usd = economics.budget_usd_per_year
-        yield row_of("budget_usd_per_year", limit_usd, bill.usd_per_year, binding=_near(bill.usd_per_year, limit_usd, servers))
+        yield row_of(
+            "budget_usd_per_year", limit_usd, bill.usd_per_year, binding=_near(bill.usd_per_year, limit_usd, servers)
+        )
     used: dict[str, int] = {}
     for q, count in servers.items():
         row = data.pools[q].server_type
@@ -135,7 +144,9 @@ def _of_fleet(
     for key, most in sorted(choices.supply.items()):
         if key in used:
             smallest_server = min(
-                data.pools[q].server_type.accelerators for q in servers if data.pools[q].server_type.accelerator.id == key
+                data.pools[q].server_type.accelerators
+                for q in servers
+                if data.pools[q].server_type.accelerator.id == key
             )
             yield row_of("supply", float(most), float(used[key]), binding=used[key] + smallest_server > most, where=key)
     if choices.max_accelerator_types is not None:

@@ -15,8 +15,8 @@ from optimizer.costs.term import Term
 from optimizer.performance.power import ServerPower, busy_power_kw
 from optimizer.pools import undominated_pools
 from optimizer.program_data import Offered, ProgramData, replicas_needed
-from optimizer.screen import Screened, class_demand, demand_weights, not_dominated
 from optimizer.prune import prune
+from optimizer.screen import Screened, class_demand, demand_weights, not_dominated
 from optimizer.setting import Pool, ServerType, Setting
 
 #: Dense models from this size on have power constants of their own.
@@ -116,19 +116,22 @@ def make_offer(screened: Screened, *, dominate: bool = True) -> Offer:
     used = {int(index) for index in candidates.scheme_index[rows[kept]]}
     terms = [term for _, component in SETTING_COMPONENTS for term in component(setting)]
     terms += recovery_costs.terms(setting, [candidates.schemes[index] for index in sorted(used)])
-    return Offer(screened, prediction.requests_per_s, weight, busy, kept, class_demand(candidates), tuple(terms), dominate)
+    return Offer(
+        screened, prediction.requests_per_s, weight, busy, kept, class_demand(candidates), tuple(terms), dominate
+    )
 
 
 def deployment_id(candidates: Candidates, row: int, concurrency: int) -> str:
     """Stable name of a deployment: class, server type, layout, scheme, concurrency."""
     c = candidates
-    layout = f"tp{c.tensor_parallel[row]}pp{c.pipeline_parallel[row]}ep{c.expert_parallel[row]}dp{c.attention_data_parallel[row]}"
+    experts, attention = c.expert_parallel[row], c.attention_data_parallel[row]
+    layout = f"tp{c.tensor_parallel[row]}pp{c.pipeline_parallel[row]}ep{experts}dp{attention}"
     name = c.setting.classes[int(c.class_index[row])].name
     server = c.server_types[int(c.server_type_index[row])].id
     return f"{name}/{server}/{layout}/{c.schemes[int(c.scheme_index[row])].id}/c{concurrency}"
 
 
-def program_data(offer: Offer, without: Without = Without()) -> ProgramData | None:  # noqa: B008 - frozen
+def program_data(offer: Offer, without: Without = Without()) -> ProgramData | None:
     """Data of the program, leaving out what a plan must do without; None where some class has no deployment left."""
     screened, candidates = offer.screened, offer.screened.candidates
     setting = candidates.setting
@@ -168,6 +171,7 @@ def program_data(offer: Offer, without: Without = Without()) -> ProgramData | No
     live = {q for _, q in pairs}
     pools = {key: pool for key, pool in pools.items() if key in live}
     capacity = {key: one.demand_weight * rho * one.requests_per_s for key, one in deployments.items()}
+    in_service = _in_service_bounds(deployments, capacity, offer.demand)
     data = ProgramData(
         setting=setting,
         pools=pools,
@@ -177,7 +181,8 @@ def program_data(offer: Offer, without: Without = Without()) -> ProgramData | No
         capacity=capacity,
         terms=(),
         max_replicas=_replica_bounds(deployments, capacity, offer.demand),
-        max_servers=_server_bounds(setting, pools, deployments, capacity, offer.demand),
+        max_in_service=in_service,
+        max_servers=_server_bounds(setting, pools, in_service),
         idle_kw={key: pool_idle_kw(setting, pool) for key, pool in pools.items() if pool.is_bought},
     )
     data = data.with_terms(offer.terms)
@@ -202,33 +207,36 @@ def _replica_bounds(
     }
 
 
-def _server_bounds(
-    setting: Setting,
-    pools: dict[str, Pool],
-    deployments: dict[str, Offered],
-    capacity: dict[str, float],
-    demand: tuple[float, ...],
+def _in_service_bounds(
+    deployments: dict[str, Offered], capacity: dict[str, float], demand: tuple[float, ...]
 ) -> dict[str, int]:
-    """No optimal plan has more servers of a type: what the thirstiest deployments need, spares, the next price step, supply."""
-    targets = setting.instance.targets
+    """No optimal plan needs more servers in service of a type: those of the thirstiest deployments.
+
+    Capacity beyond a class's demand is less than one largest replica (see ``_replica_bounds``). Replicas of one width fill
+    servers without a gap but in the last, so each further width adds at most one server.
+    """
     largest = [_largest(deployments.values(), capacity, index) for index in range(len(demand))]
-    by_type: dict[str, int] = {}
-    for type_id in {pool.server_type.id for pool in pools.values()}:
-        servers = 0
+    result = {}
+    for type_id in {one.server_type for one in deployments.values()}:
+        mine = [one for one in deployments.values() if one.server_type == type_id]
+        servers = 0.0
         for index, wanted in enumerate(demand):
-            mine = [one for one in deployments.values() if one.server_type == type_id and one.class_index == index]
-            if mine:
-                worst = max(one.servers_per_replica / capacity[one.id] for one in mine)
-                servers += math.ceil(worst * (wanted + largest[index])) + math.ceil(
-                    max(o.servers_per_replica for o in mine)
-                )
-        by_type[type_id] = servers
+            worst = max((o.servers_per_replica / capacity[o.id] for o in mine if o.class_index == index), default=0.0)
+            servers += worst * (wanted + largest[index])
+        narrow = {one.width for one in mine if one.servers_per_replica < 1.0}
+        result[type_id] = math.ceil(servers - 1e-9) + max(0, len(narrow) - 1)
+    return result
+
+
+def _server_bounds(setting: Setting, pools: dict[str, Pool], in_service: dict[str, int]) -> dict[str, int]:
+    """No optimal plan has more servers of a pool: those in service, spares, the next price step, supply."""
+    targets = setting.instance.targets
     result = {}
     for key, pool in pools.items():
         server_type = pool.server_type
-        count = by_type[server_type.id]
+        count = in_service[server_type.id]
         if pool.is_bought:
-            count += max(math.ceil(targets.spare_fraction * count), targets.spare_servers)
+            count += max(math.ceil(targets.spare_fraction * count - 1e-9), targets.spare_servers)
             count = max(count, cheaper_step(server_type, count))
         supply = setting.instance.choices.supply.get(server_type.accelerator.id)
         result[key] = count if supply is None else min(count, supply // server_type.accelerators)
@@ -236,7 +244,7 @@ def _server_bounds(
 
 
 def cheaper_step(server_type: ServerType, count: int) -> int:
-    """Largest first count of an all-units step at which buying up to the step may cost less than ``count`` before it."""
+    """Largest first count of an all-units step where buying up to the step may cost less than ``count`` before it."""
     best = 0
     if server_type.discount_kind == "all_units":
         tiers = tier_prices(server_type)

@@ -53,7 +53,9 @@ class Prediction(Shape):
     nvlink_link_gb_s: float = Field(description="The link it is held against, GB/s one way.")
     accuracy: float = Field(description="Recovery at the asked confidence, fraction of the unquantized model.")
     accuracy_mean: float = Field(description="Expected recovery, fraction.")
-    accuracy_probability: float | None = Field(description="Probability that the floor is met; null: too little is published.")
+    accuracy_probability: float | None = Field(
+        description="Probability that the floor is met; null: too little is published."
+    )
     busy_kw_per_server: float = Field(
         description="Power of a server in air, all its replicas busy, network not included, kW."
     )

@@ -1,4 +1,4 @@
-"""Which pools are worth offering: of two ways to get and cool the same servers, one may be no worse in every respect."""
+"""Which pools are worth offering: of two ways to get and cool the same servers, one may be no worse throughout."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,14 +27,18 @@ def undominated_pools(data: ProgramData) -> tuple[str, ...]:
     Pool ``a`` of a server type is dominated by pool ``b`` of the same type when all of these hold:
 
     * both are rented and ``b`` costs no more; or both are bought and
-    * one server of ``b`` costs no more a year than one of ``a``, both idle and with any deployment busy at every hour (cost is linear
-      in between), even if moving servers there needs more racks; and no more capital when capital is limited;
-    * a server of ``b`` draws no more at the meter when power is limited, and a rack holds as many when racks are limited;
-    * building the plants that ``b`` needs and ``a`` does not costs nothing that is fixed; or ``b`` dominates ``a``'s cooling option so for
-      every server type, and that fixed cost is no more than what is saved when the plant of ``a`` is not built.
+    * one server of ``b`` costs no more a year than one of ``a``, both idle and with any deployment busy at every hour
+      (cost is linear in between), even if moving servers there needs more racks; and no more capital when capital is
+      limited;
+    * a server of ``b`` draws no more at the meter when power is limited, and a rack holds as many when racks are
+      limited;
+    * building the plants that ``b`` needs and ``a`` does not costs nothing that is fixed; or ``b`` dominates ``a``'s
+      cooling option so for every server type, and that fixed cost is no more than what is saved when the plant of
+      ``a`` is not built.
 
-    Proof: move every server of ``a`` to ``b`` with its replicas and requests. Packing, demand, spares, supply, tiers and fabrics count
-    servers of a type whatever pool they are in; racks, power, capital and cost do not rise. Of equal pools the first stays.
+    Proof: move every server of ``a`` to ``b`` with its replicas and requests. Packing, demand, spares, supply, tiers
+    and fabrics count servers of a type whatever pool they are in; racks, power, capital and cost do not rise. Of
+    equal pools the first stays.
     """
     groups = data.server_types
     by_type: dict[str, list[Offered]] = {}

@@ -4,8 +4,8 @@
     Tier_Low/High    first_v TierUsed[n,v] <= TierServers[n,v] <= last_v TierUsed[n,v],   sum_v TierUsed[n,v] <= 1
     Fabric_*         the same for the accelerators that share a fabric and its switch tiers
 
-One tier of a price holds (multiple choice), which is exact for all-units discounts and, with an offset paid once in the tier, for
-incremental ones. The last tier ends at the bound of what an optimal plan can buy.
+One tier of a price holds (multiple choice), which is exact for all-units discounts and, with an offset paid once in
+the tier, for incremental ones. The last tier ends at the bound of what an optimal plan can buy.
 """
 
 from typing import Any

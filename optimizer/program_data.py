@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 from optimizer.costs.servers import tier_prices
@@ -17,9 +18,9 @@ Pair = tuple[str, str]
 class Offered:
     """A deployment that breaks no limit, at its largest admissible concurrency.
 
-    ``row`` points into the candidates. ``servers_per_replica`` is what one replica blocks of a server (a half, or several
-    whole servers). ``demand_weight`` turns requests/s into the unit of the class's demand. ``busy_air_kw`` is the power of
-    one server in air whose replicas of it are all busy.
+    ``row`` points into the candidates. ``servers_per_replica`` is what one replica blocks of a server (a half, or
+    several whole servers). ``demand_weight`` turns requests/s into the unit of the class's demand. ``busy_air_kw`` is
+    the power of one server in air whose replicas of it are all busy.
     """
 
     id: str
@@ -46,6 +47,7 @@ class ProgramData:
     capacity: of one replica of a deployment, same unit, at the allowed utilization.
     terms: cost terms of what may be used.
     max_replicas, max_servers: bounds that no optimal plan exceeds.
+    max_in_service: servers in service of a type that no optimal plan exceeds; more can only be spares.
     idle_kw: of one server, by pool.
     start: a plan to start from, as values of variables that are not 0, or None.
     """
@@ -58,6 +60,7 @@ class ProgramData:
     capacity: Mapping[str, float]
     terms: tuple[Term, ...]
     max_replicas: Mapping[str, int]
+    max_in_service: Mapping[str, int]
     max_servers: Mapping[str, int]
     idle_kw: Mapping[str, float]
     start: Mapping[tuple[str, ...], float] | None = None
@@ -209,8 +212,8 @@ class ProgramData:
 
     def least_spare_share(self, server_type: str) -> float:
         """Least spares per server in service of a bought type."""
-        most = max(self.max_servers[q] for q in self.server_types[server_type])
-        return least_spare_share(self.setting.instance.targets.spare_fraction, most)
+        fraction = self.setting.instance.targets.spare_fraction
+        return least_spare_share(fraction, self.max_in_service[server_type])
 
     def quantity(self, model: Any, key: QuantityKey) -> Any:
         """The variable or expression of the program that a cost term's key names."""
@@ -243,7 +246,7 @@ class ProgramData:
 def widths_form_chain(widths: set[int], accelerators: int) -> bool:
     """Whether replicas of these widths fill servers without waste: each divides the next and the last the server."""
     chain = [*sorted(width for width in widths if width <= accelerators), accelerators]
-    return all(large % small == 0 for small, large in zip(chain, chain[1:], strict=False))
+    return all(large % small == 0 for small, large in pairwise(chain))
 
 
 def maximal_patterns(widths: tuple[int, ...], accelerators: int) -> tuple[tuple[int, ...], ...]:
@@ -264,11 +267,12 @@ def maximal_patterns(widths: tuple[int, ...], accelerators: int) -> tuple[tuple[
     return tuple(found)
 
 
+@cache
 def least_spare_share(fraction: float, most: int) -> float:
-    """Least of ceil(fraction x count) / count over whole counts up to ``most``: no fewer spares per server are possible.
+    """Least of ceil(fraction x count) / count over whole counts up to ``most``: the fewest spares per server.
 
-    It cuts off nothing whole (spares are whole, and ``ceil(fraction x count) >= least x count``), but fractional plans that
-    spread one spare over few servers, which matters for racks that are bought as servers.
+    It cuts off nothing whole (spares are whole, and ``ceil(fraction x count) >= least x count``), but fractional
+    plans that spread one spare over few servers, which matters for racks that are bought as servers.
     """
     if fraction == 0.0:
         return 0.0

@@ -1,9 +1,9 @@
 """Leaving out what no optimal plan can contain: a bound from below against a plan that exists.
 
-A small linear program over replicas and rates alone bounds every plan from below: it prices each replica at the least its servers can
-cost (cheapest step of every price, spares and racks shared out), charges what is built once by the share of demand it serves, and
-forgets every cap. When one whole replica of a (deployment, pool) pair lifts that bound above the cost of a simple plan at hand, no optimal
-plan contains it.
+A small linear program over replicas and rates alone bounds every plan from below: it prices each replica at the least
+its servers can cost (cheapest step of every price, spares and racks shared out), charges what is built once by the
+share of demand it serves, and forgets every cap. When one whole replica of a (deployment, pool) pair lifts that bound
+above the cost of a simple plan at hand, no optimal plan contains it.
 """
 
 import math
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import highspy
 import numpy as np
 
-from optimizer.costs.term import QuantityKey, total_usd_per_year
-from optimizer.program_data import Pair, ProgramData, least_spare_share, replicas_needed
+from optimizer.costs.term import QuantityKey
+from optimizer.program_data import Pair, ProgramData, replicas_needed
 from optimizer.units import HOURS_PER_YEAR
 
 #: Simple plans tried for the bound from above.
@@ -44,7 +44,7 @@ def prune(data: ProgramData) -> ProgramData:
         return data
     limit = plan.usd_per_hour * (1.0 + _MARGIN) + 1e-9
     kept = [pair for pair, more in zip(data.pairs, extra, strict=True) if bound + more <= limit]
-    start = {("Replicas", *pair): float(count) for pair, count in plan.replicas.items()}
+    start: dict[tuple[str, ...], float] = {("Replicas", *pair): float(count) for pair, count in plan.replicas.items()}
     start |= {("Servers", q): float(count) for q, count in plan.servers.items()}
     start |= {("Spare", q): float(count) for q, count in plan.spare.items()}
     # The simple plan's own pairs are kept: each costs no more than the plan.
@@ -72,8 +72,7 @@ def least_server_usd_per_hour(data: ProgramData) -> dict[str, float]:
             usd += tiers.get(server_type.id, 0.0)
             usd += server_type.accelerators * fabrics.get(server_type.accelerator.scale_out_gb_s, 0.0)
             usd += yearly.get(("Racks", q), 0.0) / pool.per_rack
-            fraction = data.setting.instance.targets.spare_fraction
-            usd *= 1.0 + least_spare_share(fraction, data.max_servers[q])
+            usd *= 1.0 + data.least_spare_share(server_type.id)
         result[q] = usd / HOURS_PER_YEAR
     return result
 
@@ -81,9 +80,9 @@ def least_server_usd_per_hour(data: ProgramData) -> dict[str, float]:
 def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     """(USD/hour below which no plan lies, what one whole replica of each pair adds to it at least).
 
-    Columns: replicas of each pair; rates of each pair and level as shares of the class's demand; what is built or prepared once
-    (plants, schemes), 0..1. Rows: capacity carries the peak; demand is served at each level; a rate needs replicas; the share of a class's
-    demand that uses something built once is at most how much of it is built.
+    Columns: replicas of each pair; rates of each pair and level as shares of the class's demand; what is built or
+    prepared once (plants, schemes), 0..1. Rows: capacity carries the peak; demand is served at each level; a rate
+    needs replicas; the share of a class's demand that uses something built once is at most how much of it is built.
     """
     servers = least_server_usd_per_hour(data)
     yearly = data.yearly_by_quantity
@@ -107,7 +106,9 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
         b = one.class_index
         builder.cost[i] = servers[q] * one.servers_per_replica
         builder.entry(demand[b], i, data.capacity[d] / data.demand[b])
-        per_rate = data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) if pool.is_bought else 0.0
+        per_rate = (
+            data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) if pool.is_bought else 0.0
+        )
         rate = data.demand[b] / one.demand_weight
         for number, level in enumerate(levels):
             column = n * (1 + number) + i
@@ -183,8 +184,8 @@ class _Rows:
 def best_simple_plan(data: ProgramData, extra: list[float]) -> SimplePlan | None:
     """The cheapest plan found among simple ones that keep every cap; None when none does.
 
-    A simple plan serves each class in one pool, with one deployment and, for what is left of the demand, a few replicas of another one.
-    Classes are ranked apart and combined rank by rank.
+    A simple plan serves each class in one pool, with one deployment and, for what is left of the demand, a few
+    replicas of another one. Classes are ranked apart and combined rank by rank.
     """
     ranked: dict[int, list[Pair]] = {}
     for b in range(len(data.demand)):
@@ -207,10 +208,8 @@ def best_simple_plan(data: ProgramData, extra: list[float]) -> SimplePlan | None
 
 
 def _fillings(data: ProgramData, chosen: dict[int, Pair]) -> Iterator[dict[Pair, int]]:
-    """Replicas that serve each class: of its own pair alone, then with one to three of them left to another deployment there."""
-    alone = {
-        pair: replicas_needed(data.demand[b], data.capacity[pair[0]]) for b, pair in chosen.items()
-    }
+    """Replicas that serve each class: its own pair alone, then with some of them left to another deployment there."""
+    alone = {pair: replicas_needed(data.demand[b], data.capacity[pair[0]]) for b, pair in chosen.items()}
     yield alone
     if len(chosen) > 1:
         return
@@ -225,7 +224,10 @@ def _fillings(data: ProgramData, chosen: dict[int, Pair]) -> Iterator[dict[Pair,
 
 
 def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan | None:
-    """The plan of these replicas; None where it breaks a cap or outgrows the bounds. Every class is served at every level."""
+    """The plan of these replicas; None where it breaks a cap or outgrows the bounds.
+
+    Every class is served at every level.
+    """
     targets, instance = data.setting.instance.targets, data.setting.instance
     in_service: dict[str, float] = {}
     busy: dict[str, float] = {}
@@ -235,7 +237,9 @@ def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan |
             return None
         whole = round(1.0 / one.servers_per_replica) if one.servers_per_replica < 1.0 else 1
         in_service[q] = in_service.get(q, 0.0) + (
-            count * one.servers_per_replica if q not in data.patterns_by_pool and whole > 1 else math.ceil(count * one.servers_per_replica - 1e-9)
+            count * one.servers_per_replica
+            if q not in data.patterns_by_pool and whole > 1
+            else math.ceil(count * one.servers_per_replica - 1e-9)
         )
         if pool.is_bought:
             # Requests go to deployments by their capacity, the same share at every level.
@@ -260,8 +264,9 @@ def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan |
     quantities = _quantities(data, replicas, counts, busy)
     if quantities is None:
         return None
-    yearly = total_usd_per_year(data.terms, quantities)
-    capital = sum(usd * quantities.get(key, 0.0) for key, usd in data.capital_by_quantity.items())
+    prices = data.yearly_by_quantity
+    yearly = sum(prices.get(key, 0.0) * amount for key, amount in quantities.items())
+    capital = sum(data.capital_by_quantity.get(key, 0.0) * amount for key, amount in quantities.items())
     economics, site, choices = instance.economics, instance.site, instance.choices
     bought = {q: count for q, count in counts.items() if data.pools[q].is_bought}
     power = sum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items())
@@ -306,13 +311,17 @@ def _quantities(
     for d, _ in pairs:
         quantities["SchemePrepared", data.deployments[d].scheme] = 1.0
     for type_id, count in bought.items():
-        tier = next((key for key, (low, high) in data.server_tiers.items() if key[0] == type_id and low <= count <= high), None)
+        tier = next(
+            (key for key, (low, high) in data.server_tiers.items() if key[0] == type_id and low <= count <= high), None
+        )
         if tier is None:
             return None
         quantities[("TierServers", *tier)] = float(count)
         quantities[("TierUsed", *tier)] = 1.0
     for speed, count in accelerators.items():
-        fabric = next((f for f, (low, high, s) in data.fabric_tiers.items() if s == speed and low <= count <= high), None)
+        fabric = next(
+            (f for f, (low, high, s) in data.fabric_tiers.items() if s == speed and low <= count <= high), None
+        )
         if fabric is None:
             return None
         quantities["FabricAccelerators", fabric] = float(count)

@@ -88,6 +88,7 @@ def scheme_options(setting: Setting, model: ServedModel) -> tuple[SchemeOption, 
     confidence, floor = targets.accuracy_confidence, targets.accuracy_floor()
     options = []
     offered = set(keys)
+    hour = reference_hour(catalog)
     for kv_key in sorted(set(choices.kv_schemes)):
         kv_scheme = catalog.kv_schemes[kv_key]
         kv_known = _known(kv_scheme.recoveries, model, certain=kv_key == UNQUANTIZED_KV)
@@ -109,7 +110,7 @@ def scheme_options(setting: Setting, model: ServedModel) -> tuple[SchemeOption, 
                         kv_scheme=kv_scheme,
                         recovery=step_name,
                         accuracy=accuracy,
-                        preparation=_preparation(setting, model, known, plain, step),
+                        preparation=_preparation(setting, model, known, plain, step, hour),
                     )
                 )
     return tuple(option for option in _monotone(options) if option.scheme.id in offered)
@@ -198,7 +199,7 @@ def _after(known: _Known, step: RecoveryStep, confidence: float) -> _Known:
 
 
 def _monotone(options: list[SchemeOption]) -> tuple[SchemeOption, ...]:
-    """Fewer bits are never credited above more bits of the same family of formats, where enough models say what the latter keep.
+    """Fewer bits are never credited above more bits of the same family, where enough models say what the latter keep.
 
     Published suites differ, so a narrower format may look better by chance. Probabilities follow the quantile: where
     it is lowered below the floor, the probability is at most what the wider format has.
@@ -240,13 +241,18 @@ def _family(scheme: str) -> str:
 
 
 def _preparation(
-    setting: Setting, model: ServedModel, known: _Known, plain: Accuracy, step: RecoveryStep | None
+    setting: Setting,
+    model: ServedModel,
+    known: _Known,
+    plain: Accuracy,
+    step: RecoveryStep | None,
+    hour: tuple[float, str, str],
 ) -> Preparation:
     """One-off cost: calibration and verification; with a step, ``verification + (1 - P)(recovery + verification)``."""
     if known.certain:
         return Preparation(0.0, "nothing to prepare", "", "measured")
     confidence = setting.instance.targets.accuracy_confidence
-    price, source, as_of = reference_hour(setting.catalog)
+    price, source, as_of = hour
     base = setting.catalog.recovery_steps["ptq-calibration"]
     hours = calibration_gpu_hours(base, model) + verification_gpu_hours(base, model, confidence)
     if step is not None:
@@ -285,7 +291,7 @@ def verification_gpu_hours(step: RecoveryStep, model: ServedModel, confidence: f
 
 
 def training_gpu_hours(catalog: Catalog, step: RecoveryStep, model: ServedModel, confidence: float) -> float:
-    """Fine-tuning: FLOP per active parameter and token over the rate that training reaches on the reference accelerator."""
+    """Fine-tuning: FLOP per active parameter and token over the rate that the reference accelerator reaches."""
     expected = confidence <= EXPECTED_CONFIDENCE
     tokens = step.tokens_expected if expected else step.tokens_conservative
     if model.is_dense:

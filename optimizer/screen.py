@@ -1,8 +1,8 @@
 """Screening: which candidates keep every limit of one deployment, at which concurrency, and which are worth offering.
 
 Limits of one deployment do not depend on how many there are, so they are checked here for all candidates at once. A
-candidate is offered at its largest admissible concurrency: capacity grows with concurrency, and neither accelerators nor
-space nor power do.
+candidate is offered at its largest admissible concurrency: capacity grows with concurrency, and neither accelerators
+nor space nor power do.
 """
 
 from dataclasses import dataclass
@@ -67,8 +67,8 @@ class Screened:
     """Outcome of the screening.
 
     ``concurrency`` is 0 where no concurrency keeps every limit. ``alone`` is what each row reaches with one request in
-    flight, ``passes`` whether it then keeps each limit (by name): the reasons of what is not offered. ``prediction`` is that of the
-    admissible ``rows`` at their concurrency.
+    flight, ``passes`` whether it then keeps each limit (by name): the reasons of what is not offered. ``prediction``
+    is that of the admissible ``rows`` at their concurrency.
     """
 
     candidates: Candidates
@@ -192,15 +192,17 @@ def not_dominated(
 ) -> BoolArray:
     """Rows that no other row of their group dominates.
 
-    Within a group (class, server type, scheme) row ``j`` dominates row ``i`` when ``m >= 1`` replicas of ``j`` fit where one of
-    ``i`` stands, ``m capacity_j >= capacity_i`` and ``energy_j <= energy_i``. ``servers`` is what a replica blocks of a server,
-    ``capacity`` what it serves and ``energy`` what one unit of demand adds above idle. ``m = floor(width_i / width_j)`` inside a
-    server, ``floor(servers_i / servers_j)`` where ``i`` takes whole servers.
+    Within a group (class, server type, scheme) row ``j`` dominates row ``i`` when ``m >= 1`` replicas of ``j`` fit
+    where one of ``i`` stands, ``m capacity_j >= capacity_i`` and ``energy_j <= energy_i``. ``servers`` is what a
+    replica blocks of a server, ``capacity`` what it serves and ``energy`` what one unit of demand adds above idle.
+    ``m = floor(width_i / width_j)`` inside a server, ``floor(servers_i / servers_j)`` where ``i`` takes whole
+    servers.
 
-    Proof: in any plan replace each replica of ``i`` by ``m`` replicas of ``j`` on the same accelerators and give them the same
-    demand at every level. Packing holds, capacity holds, energy does not rise, and nothing else of the program sees layouts
-    or concurrency. So an optimal plan without ``i`` exists, whatever the right-hand sides are. Of equal rows the first stays;
-    domination is transitive, so removing all dominated rows at once leaves one that dominates each.
+    Proof: in any plan replace each replica of ``i`` by ``m`` replicas of ``j`` on the same accelerators and give them
+    the same demand at every level. Packing holds, capacity holds, energy does not rise, and nothing else of the
+    program sees layouts or concurrency. So an optimal plan without ``i`` exists, whatever the right-hand sides are.
+    Of equal rows the first stays; domination is transitive, so removing all dominated rows at once leaves one that
+    dominates each.
     """
     keep = np.ones(group.size, dtype=np.bool_)
     for value in np.unique(group):

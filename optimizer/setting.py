@@ -151,9 +151,11 @@ def build_setting(instance: Instance, catalog: Catalog) -> Setting:
     for server_type in server_types:
         if server_type.server_usd is not None and "buy" in instance.choices.sourcing:
             _bought_pools(instance, catalog, server_type, fabrics, pools, refusals)
-        for term in RENTAL_TERMS:
-            if term in instance.choices.sourcing and term in server_type.rent:
-                pools.append(Pool(f"{server_type.id}/{term}", server_type, term, None, 0, 1.0, 0.0, 0.0, 1.0, 1.0))
+        pools += [
+            Pool(f"{server_type.id}/{term}", server_type, term, None, 0, 1.0, 0.0, 0.0, 1.0, 1.0)
+            for term in RENTAL_TERMS
+            if term in instance.choices.sourcing and term in server_type.rent
+        ]
     return Setting(
         instance=instance,
         catalog=catalog,
@@ -175,12 +177,12 @@ def _server_types(instance: Instance, catalog: Catalog) -> list[ServerType]:
         row = catalog.accelerators[key]
         own = instance.economics.prices.get(key)
         rents: dict[int, dict[Sourcing, Price]] = {}
-        for (accelerator, count, term), offer in sorted(offers.items()):
-            if accelerator == key and term in RENTAL_TERMS:
-                unit = _rented_unit(row, count)
-                price = _offer_price(offer, term)
-                if unit is not None and (term not in rents.get(unit, {}) or price.usd < rents[unit][term].usd):
-                    rents.setdefault(unit, {})[term] = price
+        for (accelerator, count, offered), offer in sorted(offers.items()):
+            if accelerator == key and offered != "spot":
+                size = _rented_unit(row, count)
+                price = _offer_price(offer, offered)
+                if size is not None and (offered not in rents.get(size, {}) or price.usd < rents[size][offered].usd):
+                    rents.setdefault(size, {})[offered] = price
         if own is not None:
             for term in RENTAL_TERMS:
                 usd = getattr(own, f"{term}_usd_per_hour")
@@ -297,7 +299,7 @@ def server_fan_factor(catalog: Catalog, row: Accelerator, option: CoolingOption)
 
 
 def rack_limit_kw(instance: Instance, row: Accelerator, option: CoolingOption) -> float:
-    """Most power of a rack: practical limit; the upper one for systems that are built for liquid (their racks come qualified)."""
+    """Most power of a rack: the practical limit; the upper one for systems built for liquid (qualified racks)."""
     own = option.rack_kw_upper if row.liquid_cooling == "required" else option.rack_kw_practical
     return own if instance.site.rack_kw is None else min(own, instance.site.rack_kw)
 
@@ -343,7 +345,7 @@ def plant_pue(option: CoolingOption, climate: Climate) -> tuple[float, float]:
 
 
 def network_w(fabrics: tuple[Fabric, ...]) -> float:
-    """Power of the network per accelerator: its two-tier figure at every size, so that power does not depend on size."""
+    """Power of the network per accelerator: its two-tier figure at every size, so power does not depend on size."""
     return next(fabric.power_w_per_accelerator for fabric in fabrics if fabric.tiers == 2)
 
 

@@ -1,7 +1,7 @@
 """Solving: a Pyomo model compiled once to arrays and passed to HiGHS, stopped in time, keeping the best plan.
 
-Only the options listed here reach the solver: some of its others give wrong answers. Objectives and bounds can be changed
-between solves without rebuilding.
+Only the options listed here reach the solver: some of its others give wrong answers. Objectives and bounds can be
+changed between solves without rebuilding.
 """
 
 import time

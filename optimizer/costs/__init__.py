@@ -7,7 +7,8 @@ from optimizer.costs import cooling, energy, maintenance, network, rent, servers
 from optimizer.costs.term import Term
 from optimizer.setting import Setting
 
-#: Components whose terms follow from the setting alone; ``recovery`` also needs the schemes (``optimizer.costs.recovery``).
+#: Components whose terms follow from the setting alone; ``recovery`` also needs the schemes
+#: (``optimizer.costs.recovery``).
 SETTING_COMPONENTS: Final[tuple[tuple[str, Callable[[Setting], list[Term]]], ...]] = (
     (servers.COMPONENT, servers.terms),
     (network.COMPONENT, network.terms),

@@ -1,6 +1,6 @@
 """The bill of a plan: the cost terms at the plan's quantities, with spares split off the servers."""
 
-import datetime
+import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 
 from optimizer.catalog.rows import as_of_end
@@ -15,8 +15,8 @@ def bill_lines(
 ) -> tuple[BillLine, ...]:
     """Lines with a quantity, in the order of the terms.
 
-    ``spare_share`` maps a server type, and a pool, to the share of its servers that are spares: that share of a server price is the
-    component ``spares``, at the same unit price, so at the average price paid.
+    ``spare_share`` maps a server type, and a pool, to the share of its servers that are spares: that share of a
+    server price is the component ``spares``, at the same unit price, so at the average price paid.
     """
     lines = []
     for term in terms:
@@ -67,4 +67,4 @@ def oldest_price(lines: Iterable[BillLine]) -> str:
     """Oldest date among the lines, as it is written there; a coarse date counts as the end of its period."""
     dated = [(as_of_end(line.as_of), line.as_of) for line in lines if line.as_of]
     known = [(day, text) for day, text in dated if day is not None]
-    return min(known, default=(datetime.date.max, ""))[1]
+    return min(known, default=(dt.date.max, ""))[1]

@@ -6,7 +6,7 @@ evaluates the same terms at the plan's rounded quantities. So objective and bill
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from optimizer.catalog.rows import Trust
 
@@ -28,6 +28,7 @@ class Term:
     factors: what the price is multiplied with, by name (annuity, hours, PUE ...).
     capital_usd: paid at the start for one unit; 0 for running cost.
     source, as_of, trust: where the price comes from.
+    usd_per_year: yearly cost of one unit of the quantity.
     """
 
     component: str
@@ -41,10 +42,11 @@ class Term:
     as_of: str
     trust: Trust
 
-    @property
-    def usd_per_year(self) -> float:
-        """Yearly cost of one unit of the quantity."""
-        return self.unit_price_usd * math.prod(value for _, value in self.factors)
+    usd_per_year: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        yearly = self.unit_price_usd * math.prod(value for _, value in self.factors)
+        object.__setattr__(self, "usd_per_year", yearly)
 
 
 def capital_recovery_factor(rate: float, years: float) -> float:
