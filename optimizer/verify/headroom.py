@@ -140,7 +140,7 @@ def _check_row(ledger: Ledger, path: str, row: Headroom, own: dict[str, list[Rea
     for name in ("needed", "reached"):
         found, wanted = getattr(row, name), getattr(best, name)
         ledger.number("V-LIMIT", f"{path}.{name}", found, wanted, f"{name} of {row.limit}", SOLVED_RELATIVE)
-    fine = close(row.spare_fraction, best.spare, SOLVED_RELATIVE, SOLVED_RELATIVE)
-    ledger.check(
-        fine, "V-LIMIT", f"{path}.spare_fraction", row.spare_fraction, best.spare, f"what {row.limit} has to spare"
-    )
+    left = row.needed - row.reached if rule.direction == "<=" else row.reached - row.needed
+    spare = left / row.needed if row.needed else left
+    sentence = f"what {row.limit} has to spare"
+    ledger.number("V-LIMIT", f"{path}.spare_fraction", row.spare_fraction, spare, sentence)
