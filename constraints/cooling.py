@@ -4,9 +4,9 @@ r"""Cooling: each rack stays within what its cooling takes away, and plants are 
     Plant_Heat[k]   PlantKw[k] = sum of the heat that servers of all pools send to plant k, kW
     Plant_Open[q,k] Servers[q] <= bound_q x PlantBuilt[k]
 
-A liquid option captures a share of the heat; the rest stays in the air, so both plants are sized. The rack limit decides
-which pools exist at all; ``optimizer.setting`` keeps the reason. Binds for dense servers: a server that draws more than a
-rack may is not offered with that option.
+A liquid option captures a share of the heat; the rest stays in the air, so both plants are sized. The rack limit
+decides which pools exist at all; ``optimizer.setting`` keeps the reason. Binds for dense servers: a server that draws
+more than a rack may is not offered with that option.
 
 Source of the physics: catalogue of cooling options (docs/method.md sections 5 and 6).
 """
@@ -24,11 +24,12 @@ def add(model: Any, data: "ProgramData") -> None:
     from pyomo.core import Binary, Constraint, NonNegativeReals, Var
 
     shares = data.heat_shares
-    largest = {
-        plant: sum(kw * data.max_servers[q] for q, kw in members.items()) for plant, members in shares.items()
-    }
+    largest = {plant: sum(kw * data.max_servers[q] for q, kw in members.items()) for plant, members in shares.items()}
     model.PlantKw = Var(
-        list(shares), domain=NonNegativeReals, bounds=lambda _m, k: (0.0, largest[k]), doc="heat a plant is sized for, kW"
+        list(shares),
+        domain=NonNegativeReals,
+        bounds=lambda _m, k: (0.0, largest[k]),
+        doc="heat a plant is sized for, kW",
     )
     model.PlantBuilt = Var(list(shares), domain=Binary, doc="a cooling plant is built")
 
@@ -40,7 +41,9 @@ def add(model: Any, data: "ProgramData") -> None:
 
     model.Plant_Heat = Constraint(list(shares), rule=heat, doc="heat of servers goes to plants")
     model.Plant_Open = Constraint(
-        [(k, q) for k, members in shares.items() for q in members], rule=built, doc="servers stand where the plant is built"
+        [(k, q) for k, members in shares.items() for q in members],
+        rule=built,
+        doc="servers stand where the plant is built",
     )
 
     levels = data.billed_levels
@@ -58,5 +61,7 @@ def add(model: Any, data: "ProgramData") -> None:
     classes = range(len(data.demand))
     # Implied by the rows above for whole plans; tight for fractional ones: the share of demand that a plant serves.
     model.Plant_Routed = Constraint(
-        [(k, b, name) for k in priced for b in classes for name in running], rule=routed, doc="demand is cooled by built plants"
+        [(k, b, name) for k in priced for b in classes for name in running],
+        rule=routed,
+        doc="demand is cooled by built plants",
     )

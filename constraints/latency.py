@@ -2,9 +2,9 @@ r"""Latency: each token, the first token and the whole answer come in time.
 
     TPOT(c) <= tpot_ms        TTFT(c) <= ttft_ms        TTFT(c) + (O - 1) TPOT(c) <= latency_ms
 
-c: requests in flight on one replica; O: output tokens of a mean request. Means over requests, not percentiles. Binds when
-a model is large for its accelerators' memory bandwidth, or when many requests share a replica: a lower concurrency is
-faster and dearer.
+c: requests in flight on one replica; O: output tokens of a mean request. Means over requests, not percentiles. Binds
+when a model is large for its accelerators' memory bandwidth, or when many requests share a replica: a lower
+concurrency is faster and dearer.
 
 Source of the physics: roofline with measured efficiencies (docs/method.md section 3).
 """

@@ -2,10 +2,10 @@ r"""NVLink: mean traffic of one accelerator fits its scale-up link.
 
     bytes sent per accelerator and step, one way / step time <= nvlink_fraction x link,  and <= nvlink_gb_s
 
-the worse of prefill and decode. Tensor parallelism sends two all-reduces a layer, ``2 x 2 (t - 1)/t x hidden x bytes`` a
-token; expert parallelism sends each token to its experts and back. ``link`` is NVLink or xGMI, on meshes no more than
-the links to the ``t - 1`` peers of a group together, PCIe where there is no link. Mean over a step: bursts reach the link's own
-rate. Binds at high tensor-parallel degrees with large batches, and on cards without a link.
+the worse of prefill and decode. Tensor parallelism sends two all-reduces a layer, ``2 x 2 (t - 1)/t x hidden x
+bytes`` a token; expert parallelism sends each token to its experts and back. ``link`` is NVLink or xGMI, on meshes no
+more than the links to the ``t - 1`` peers of a group together, PCIe where there is no link. Mean over a step: bursts
+reach the link's own rate. Binds at high tensor-parallel degrees with large batches, and on cards without a link.
 
 Source of the physics: ring and tree all-reduce volumes (docs/method.md section 3).
 """

@@ -2,8 +2,9 @@ r"""Power: servers, spares and cooling stay below the site's power in the hottes
 
     Power_Limit    sum_q server_kw[q] PUE_design[k] Servers[q] <= site.power_kw
 
-``server_kw`` is the most one server draws with its network share; liquid options save fan power inside it, which PUE does
-not show. ``PUE_design`` is that of the hottest weather bin. Rented servers draw power elsewhere. Binds on sites with little power.
+``server_kw`` is the most one server draws with its network share; liquid options save fan power inside it, which PUE
+does not show. ``PUE_design`` is that of the hottest weather bin. Rented servers draw power elsewhere. Binds on sites
+with little power.
 
 Source of the physics: docs/method.md section 6.
 """

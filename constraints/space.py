@@ -3,8 +3,8 @@ r"""Space: servers fill racks, and racks fit the site.
     Rack_Fill[q]   per_rack[q] Racks[q] >= Servers[q]           bought pools; spares stand in racks too
     Rack_Limit     sum_q Racks[q] <= site.racks
 
-``per_rack`` follows from power per rack and height (``constraints.cooling``). A rack holds servers of one pool. Binds in small
-halls and with air cooling, where racks are thin.
+``per_rack`` follows from power per rack and height (``constraints.cooling``). A rack holds servers of one pool. Binds
+in small halls and with air cooling, where racks are thin.
 """
 
 from typing import TYPE_CHECKING, Any, Final

@@ -6,10 +6,10 @@ r"""Throughput: replicas carry the demand, and servers carry the replicas.
     Packing[q]       sum_d width_d Replicas[d,q] <= G InService[q]
                      (widths that do not divide G: one integer for each maximal filling of a server)
 
-``capacity_d = weight_d rho requests_per_s_d``; ``requests_per_s = c / (TTFT + (O - 1) TPOT)`` with c requests in flight per
-replica; rho = ``targets.peak_utilization_fraction`` is the queueing margin, not the load profile. ``weight`` is 1 for demand in requests or
-tokens and think time + latency for demand in users (a closed loop). A replica wider than a server takes whole servers.
-Always binds: replicas are bought for it.
+``capacity_d = weight_d rho requests_per_s_d``; ``requests_per_s = c / (TTFT + (O - 1) TPOT)`` with c requests in
+flight per replica; rho = ``targets.peak_utilization_fraction`` is the queueing margin, not the load profile.
+``weight`` is 1 for demand in requests or tokens and think time + latency for demand in users (a closed loop). A
+replica wider than a server takes whole servers. Always binds: replicas are bought for it.
 """
 
 from typing import TYPE_CHECKING, Any, Final

@@ -4,9 +4,10 @@ r"""VRAM: everything an engine keeps on one accelerator fits into the memory it 
     the same sum <= vram_gib_per_accelerator
     weights <= weights_gib_per_accelerator
 
-All in GiB on the accelerator with the heaviest pipeline stage; KV(c) is the cache of c requests of mean length, and never
-less than that of the longest request, which must be able to start. ``memory`` is what the driver exposes, which is less
-than the label of cards with error correction. Binds when a model is large, contexts are long, or concurrency is high.
+All in GiB on the accelerator with the heaviest pipeline stage; KV(c) is the cache of c requests of mean length, and
+never less than that of the longest request, which must be able to start. ``memory`` is what the driver exposes, which
+is less than the label of cards with error correction. Binds when a model is large, contexts are long, or concurrency
+is high.
 
 Source of the physics: memory that engines log at start (docs/method.md section 3).
 """
