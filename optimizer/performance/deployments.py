@@ -106,7 +106,8 @@ class Traffic:
     """One request class: mean lengths in tokens, the longest request, and what shortens the work.
 
     ``prefix_hit_fraction`` of the input is found in the prefix cache. ``speculative_accepted_tokens`` extra
-    tokens a step are accepted on average (0 without speculation). ``engine`` is one of ``ENGINES``.
+    tokens a step are accepted on average (0 without speculation). ``engine`` is one of ``ENGINES``;
+    ``engine_version`` picks its memory constants, empty for the newest known.
     """
 
     input_tokens: float
@@ -115,6 +116,7 @@ class Traffic:
     prefix_hit_fraction: float = 0.0
     speculative_accepted_tokens: float = 0.0
     engine: str = "generic"
+    engine_version: str = ""
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:

@@ -50,7 +50,7 @@ class Shards:
 def shard_weights(architecture: Architecture, deployments: Deployments) -> Shards:
     """Weights of one rank. Attention is cut by TP and copied by attention-DP; experts are cut by both.
 
-    Key and value projections are copied where TP exceeds the KV heads, latent down-projections always.
+    Key and value projections are copied where TP exceeds the KV heads, latent down-projections and indexers always.
     """
     a, d = architecture, deployments
     counts = parameter_counts(a)
@@ -58,6 +58,9 @@ def shard_weights(architecture: Architecture, deployments: Deployments) -> Shard
     group = tp * d.attention_data_parallel
     if a.has_latent_attention:
         copied = float(a.full_layers * a.hidden_size * (a.q_lora_rank + a.kv_lora_rank + a.rope_dim))
+        # Every rank runs the whole indexer of sparse attention.
+        index = (a.q_lora_rank or a.hidden_size) * a.index_dim * a.index_heads + a.hidden_size * a.index_dim
+        copied += float(a.full_layers * (index + a.hidden_size * a.index_heads)) if a.index_heads else 0.0
         key_value = 0.0
     else:
         copied = 0.0
@@ -104,28 +107,48 @@ class CacheShards:
     state_bytes: FloatArray
     window_tokens: float
 
-    def sequence_bytes(self, tokens: float) -> FloatArray:
-        """Bytes of one sequence of the given length on one rank, all stages together."""
+    def sequence_bytes(self, tokens: float, ahead_tokens: FloatArray | float = 0.0) -> FloatArray:
+        """Bytes of one sequence of the given length on one rank, all stages together.
+
+        Windowed layers hold their window and ``ahead_tokens`` beyond it: the tokens of a step, while it runs.
+        """
         return (
             self.full_bytes_per_token * tokens
-            + self.sliding_bytes_per_token * min(tokens, self.window_tokens)
+            + self.sliding_bytes_per_token * np.minimum(tokens, self.window_tokens + ahead_tokens)
             + self.state_bytes
         )
 
 
-def shard_cache(architecture: Architecture, deployments: Deployments) -> CacheShards:
+def shard_cache(
+    architecture: Architecture, deployments: Deployments, *, window_cache: bool = True, latent_cache: bool = True
+) -> CacheShards:
     """The cache of one rank: a latent is copied to every rank, KV heads are divided among ranks and copied
-    where there are more ranks than heads."""
+    where there are more ranks than heads.
+
+    Without ``window_cache`` windowed layers keep the whole context, without ``latent_cache`` latent attention
+    keeps the expanded keys and values of its heads, as old engines did.
+    """
     a, d = architecture, deployments
     tp = d.tensor_parallel
     heads = max(a.global_kv_heads or a.kv_heads, 1)
-    full_cut = np.ones_like(tp) if a.has_latent_attention else np.minimum(tp, heads)
-    full = kv_elements_per_token_full(a) / full_cut * d.kv_bytes
+    if not a.has_latent_attention:
+        full = kv_elements_per_token_full(a) / np.minimum(tp, heads) * d.kv_bytes
+    elif latent_cache:
+        full = kv_elements_per_token_full(a) * d.kv_bytes
+    else:
+        expanded = a.full_layers * a.attention_heads * (a.nope_dim + a.rope_dim + a.v_head_dim)
+        full = expanded / np.minimum(tp, a.attention_heads) * d.kv_bytes
     # The indexer's keys are kept in one byte and copied like the latent.
     full = full + index_elements_per_token(a)
     sliding = kv_elements_per_token_sliding(a) / np.minimum(tp, max(a.kv_heads, 1)) * d.kv_bytes
     state = state_bytes_per_sequence(a) / np.minimum(tp, max(a.linear_value_heads, 1))
-    return CacheShards(full, sliding, state, float(a.sliding_window))
+    return CacheShards(full, sliding, state, float(a.sliding_window) if window_cache else np.inf)
+
+
+def stage_layers(layers: int, pipeline_parallel: int) -> tuple[int, ...]:
+    """Layers of each pipeline stage, as even as can be; the first ones take what is left over."""
+    least, more = divmod(layers, pipeline_parallel)
+    return tuple(least + (stage < more) for stage in range(pipeline_parallel))
 
 
 def page_rounded(tokens: float, page_tokens: float) -> float:
