@@ -83,19 +83,18 @@ class Prepared:
 
 
 def _joined(weights: Loss, cache: Loss) -> Loss:
-    """Rule 6: means add, spreads in quadrature, the smaller count of models."""
+    """Rules 6 and 10: means add, spreads in quadrature, the smaller count of models; thin losses add."""
     if cache is NO_LOSS:
         return weights
     if weights is NO_LOSS:
         return cache
-    lows = None
-    if weights.thin_low is not None and cache.thin_low is not None:
-        lows = weights.thin_low + cache.thin_low - 1.0
+    lows = [one.thin_low if one.is_thin else one.recovery(0.9) for one in (weights, cache)]
+    known = [low for low in lows if low is not None]
     return Loss(
         weights.mean + cache.mean,
         math.hypot(weights.spread, cache.spread),
         min(weights.models, cache.models),
-        lows,
+        sum(known) - 1.0 if len(known) == len(lows) else None,
         weights.is_thin or cache.is_thin,
     )
 
@@ -141,38 +140,38 @@ class AccuracyQuestion:
 
     def prepared(self, offered: Sequence[Combination]) -> dict[Combination, Prepared]:
         """Recovery and price of every combination that the instance offers and that something is published for."""
-        plain: dict[Combination, float] = {}
-        for one in offered:
-            scheme, kv_scheme, step = one
-            loss = self.known(scheme, kv_scheme)
-            if loss is None or (loss is NO_LOSS and step != "none"):
-                continue
-            value = loss.recovery(self.confidence, self.kept_loss(step))
-            if value is not None:
-                plain[one] = value
         result = {}
-        for one, value in plain.items():
+        for one in offered:
+            value = self._recovery(*one)
+            if value is None:
+                continue
             if self.known(*one[:2]) is not NO_LOSS:
-                value = min([value, *(plain[other] for other in plain if self._is_wider(other, one))])
+                for wider in self.catalog.schemes:
+                    bound = self._recovery(wider, *one[1:]) if self._is_wider(wider, one) else None
+                    value = value if bound is None else min(value, bound)
             result[one] = Prepared(value, self._once(*one))
         return result
 
-    def _is_wider(self, wide: Combination, narrow: Combination) -> bool:
-        """Rule 7: at least as many bits of every kind, more of one, the same family of numbers and recovery step.
+    def _recovery(self, scheme: str, kv_scheme: str, step: str) -> float | None:
+        """Recovery at the confidence before rule 7; None where too little is published or a step has nothing to do."""
+        loss = self.known(scheme, kv_scheme)
+        if loss is None or (loss is NO_LOSS and step != "none"):
+            return None
+        return loss.recovery(self.confidence, self.kept_loss(step))
+
+    def _is_wider(self, wide: str, narrow: Combination) -> bool:
+        """Rule 7: at least as many bits of weights and activations, more of one, the same family of numbers.
 
         And enough models behind it.
         """
-        loss = self.known(*wide[:2])
+        loss = self.known(wide, narrow[1])
         if loss is None or loss.models < MODELS_FOR_QUANTILES:
             return False
-        bits = []
-        for scheme, kv_scheme, _ in (wide, narrow):
-            weights, cache = self.catalog.schemes[scheme], self.catalog.kv_schemes[kv_scheme]
-            bits.append((weights.weight_bits, weights.activation_bits, cache.kv_bits))
-        more, less = bits
-        families = {"int" if "int" in one[0] else "float" for one in (wide, narrow) if one[0] != "w16a16"}
-        every = all(a >= b for a, b in zip(more, less, strict=True))
-        return wide[2] == narrow[2] and len(families) <= 1 and every and more != less
+        more, less = (self.catalog.schemes[scheme] for scheme in (wide, narrow[0]))
+        families = {"int" if "int" in scheme else "float" for scheme in (wide, narrow[0]) if scheme != "w16a16"}
+        every = more.weight_bits >= less.weight_bits and more.activation_bits >= less.activation_bits
+        some = more.weight_bits > less.weight_bits or more.activation_bits > less.activation_bits
+        return len(families) <= 1 and every and some
 
     def _once(self, scheme: str, kv_scheme: str, step: str) -> float:
         """Capital of preparing a combination (rules 8 and 9), USD."""

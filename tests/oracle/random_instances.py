@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -294,7 +295,8 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
     }
 
 
-def _read(document: dict[str, Any]) -> Instance:
+def read(document: dict[str, Any]) -> Instance:
+    """An instance from what a file would say."""
     return Instance.model_validate_json(json.dumps(document))
 
 
@@ -331,7 +333,7 @@ def _set_caps(random: Random, document: dict[str, Any], free: Answer) -> None:
         choices["supply"] = {name: math.floor(free.accelerators[name] * random.choice((0.5, 0.7, 0.85, 1.0)))}
         if random.random() < 0.7:
             choices.pop("max_accelerator_types", None)
-    if free.capital_usd and random.random() < 0.2:
+    if free.capital_usd and random.random() < 0.3:
         economics["budget_capex_usd"] = round(free.capital_usd * random.uniform(0.6, 1.2), 2)
     if random.random() < 0.15:
         economics["budget_usd_per_year"] = round(free.usd_per_year * random.uniform(0.97, 1.3), 2)
@@ -406,12 +408,13 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
         yield "conservative accuracy"
 
 
+@cache
 def draw(seed: int) -> Drawn:
     """The random instance of a seed. Instances too large to enumerate are drawn again, from the same stream."""
     random = Random(f"oracle {seed}")
     for _ in range(50):
         document = _document(random, seed)
-        listing = list_instance(_read(document))
+        listing = list_instance(read(document))
         served = {column.request_class for column in listing.columns}
         empty = len(served) < len(listing.classes)
         if empty and random.random() < 0.9:
@@ -419,10 +422,10 @@ def draw(seed: int) -> Drawn:
         _set_demand(random, document, listing, random.choice((0.4, 1.0, 2.0, 3.0, 4.5)))
         try:
             # Demand changes nothing that was listed but the right-hand sides.
-            free = answer(list_instance(_read(document)), MOST_STEPS)
+            free = answer(list_instance(read(document)), MOST_STEPS)
             if free is not None:
                 _set_caps(random, document, free)
-            instance = _read(document)
+            instance = read(document)
             listing = list_instance(instance)
             expected = answer(listing, MOST_STEPS)
         except TooLarge:
