@@ -1,0 +1,1 @@
+"""Tests of the limits, one module a family."""

@@ -1,0 +1,1 @@
+"""Texts that a change of the program must change with intent."""
