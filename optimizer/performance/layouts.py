@@ -37,6 +37,9 @@ RULES: Final = (
     LayoutRule(512, "no_experts", "expert parallelism without experts"),
     LayoutRule(1024, "linear_heads", "the linear-attention heads do not divide by the tensor-parallel degree"),
     LayoutRule(2048, "degrees", "a degree below 1"),
+    LayoutRule(4096, "attention_block", "the attention width per rank is not a whole number of quantization blocks"),
+    LayoutRule(8192, "vision_heads", "the vision tower's heads do not divide by the tensor-parallel degree"),
+    LayoutRule(16384, "context", "the longest request is longer than the model's context"),
 )
 
 _BITS: Final = {rule.name: rule.bit for rule in RULES}
@@ -59,18 +62,22 @@ def check_layouts(
     quantization_block: ArrayLike = 1,
     expert_quantization_block: ArrayLike | None = None,
     across_nodes: bool = False,
+    vision_heads: int = 0,
+    context_tokens: ArrayLike = 0,
 ) -> IntArray:
     """A bit mask of broken rules for each row; 0 means the engine starts.
 
     All arguments broadcast. ``quantization_block`` is the width of a weight block that shares a scale and may
     not be cut (128 for block-scaled FP8; 1 where the engine pads); ``expert_quantization_block`` is the same for
-    routed experts (default: the same), which newer engines pad. KV heads are copied where the
+    routed experts (default: the same), 1 for engines that pad them or keep each expert whole. KV heads are copied where the
     tensor-parallel degree is a multiple of them. Stages may be uneven. The vocabulary is padded. Tensor
     parallelism times attention-data parallelism must stay within the scale-up domain, or within one host for
-    cards on PCIe, unless ``across_nodes``; pipeline stages may always lie on other nodes.
+    cards on PCIe, unless ``across_nodes``; pipeline stages may always lie on other nodes. ``vision_heads`` are
+    those of a vision tower that is cut like the text model (0: none, or copied). ``context_tokens`` is the
+    longest request; a model that does not say its context takes any.
 
     Source of the rules: the start-up checks of vLLM and SGLang as users met them (vllm issues 5003, 4232, 414,
-    25292, 17569; sglang issue 3345).
+    25292, 17569, 52997; sglang issue 3345 and pull 8243; GLM-V issue 111).
     """
     a = architecture
     experts_as_dense = expert_quantization_block is None
@@ -99,7 +106,11 @@ def check_layouts(
         kv_bad = kv_bad | ((a.kv_heads % tp != 0) & (tp % a.kv_heads != 0))
     if a.has_latent_attention or a.attention_layers == 0:
         kv_bad = np.zeros_like(kv_bad)
-    dense_width = a.ffn_size if a.dense_layers else a.shared_ffn_size if a.moe_layers else 0
+    mlp_cut = _cuts_block(a.ffn_size if a.dense_layers else 0, tp, block)
+    if a.moe_layers:
+        mlp_cut = mlp_cut | _cuts_block(a.shared_ffn_size, tp, block)
+    query_width = a.attention_heads * (a.v_head_dim if a.has_latent_attention else a.head_dim)
+    too_long = (np.asarray(context_tokens) > a.max_context_tokens) & (a.max_context_tokens > 0)
     moe_tp = np.maximum(group // ep, 1)
     broken = (
         ("heads", a.attention_heads % tp != 0),
@@ -107,13 +118,16 @@ def check_layouts(
         ("layers", pp > a.layers),
         ("experts", (a.experts % ep != 0) if a.moe_layers else np.zeros_like(low)),
         ("expert_group", (group % ep != 0) & (ep > 1)),
-        ("ffn_block", _cuts_block(dense_width, tp, block)),
+        ("ffn_block", mlp_cut),
         ("expert_block", _cuts_block(a.moe_ffn_size if a.moe_layers else 0, moe_tp, expert_block)),
         ("scale_up_domain", (group > np.maximum(domain, host)) & (not across_nodes)),
         ("attention_data", (dp > 1) & (not (a.has_latent_attention or a.moe_layers))),
         ("no_experts", (ep > 1) & (a.moe_layers == 0)),
         ("linear_heads", _uneven(a.linear_value_heads, tp) | _uneven(a.linear_key_heads, tp)),
         ("degrees", low),
+        ("attention_block", _cuts_block(query_width if a.attention_layers else 0, tp, block)),
+        ("vision_heads", (vision_heads % tp != 0) if vision_heads else np.zeros_like(low)),
+        ("context", too_long),
     )
     mask = np.zeros(np.broadcast_shapes(*(np.shape(test) for _, test in broken)), dtype=np.int64)
     for name, test in broken:

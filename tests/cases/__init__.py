@@ -1,0 +1,1 @@
+"""Cases of people who sized clusters, and engine logs, against the product."""
