@@ -504,7 +504,10 @@ class DeploymentLister:
     def largest(
         self, row: Accelerator, found: Deployments, request_class: RequestClass
     ) -> tuple[int, ServingPrediction] | None:
-        """Largest concurrency at which no limit breaks, by looking at every one of them, and the prediction there."""
+        """Largest concurrency at which no limit breaks, by looking at every one of them, and the prediction there.
+
+        The engine holds ``largest_concurrency`` at most: its pool of memory and its slots.
+        """
         targets, own = self.instance.targets, request_class.targets
         top = self.instance.choices.max_concurrency
         seen = predict_serving(
@@ -523,7 +526,8 @@ class DeploymentLister:
             "latency_ms": [own.latency_ms if own.latency_ms is not None else targets.latency_ms],
             "nvlink_gb_s": [targets.nvlink_fraction * float(seen.nvlink_limit_gb_s[0]), targets.nvlink_gb_s],
         }
-        for index in range(top - 1, -1, -1):
+        held = int(float(seen.largest_concurrency[0]))
+        for index in range(min(top, held) - 1, -1, -1):
             if all(
                 float(getattr(seen, name)[index]) <= bound
                 for name, several in bounds.items()
