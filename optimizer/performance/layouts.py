@@ -69,9 +69,9 @@ def check_layouts(
 
     All arguments broadcast. ``quantization_block`` is the width of a weight block that shares a scale and may
     not be cut (128 for block-scaled FP8; 1 where the engine pads); ``expert_quantization_block`` is the same for
-    routed experts (default: the same), 1 for engines that pad them or keep each expert whole. KV heads are copied where the
-    tensor-parallel degree is a multiple of them. Stages may be uneven. The vocabulary is padded. Tensor
-    parallelism times attention-data parallelism must stay within the scale-up domain, or within one host for
+    routed experts (default: the same), 1 for engines that pad them or keep each expert whole. KV heads are
+    copied where the tensor-parallel degree is a multiple of them. Stages may be uneven. The vocabulary is padded.
+    Tensor parallelism times attention-data parallelism must stay within the scale-up domain, or within one host for
     cards on PCIe, unless ``across_nodes``; pipeline stages may always lie on other nodes. ``vision_heads`` are
     those of a vision tower that is cut like the text model (0: none, or copied). ``context_tokens`` is the
     longest request; a model that does not say its context takes any.
