@@ -44,6 +44,9 @@ def _check_outcome(ledger: Ledger, plan: Plan) -> None:
     ledger.check(below, "V-ORIGIN", path, bound, f"<= {objective!r}", "no plan can cost less than the bound")
     proven = outcome.holds != "proven" or gap <= asked + _TIE
     ledger.check(proven, "V-ORIGIN", "outcome.holds", outcome.holds, "feasible", "the gap is above what was asked for")
+    done = outcome.reason != "optimal" or gap <= asked + _TIE
+    sentence = "the solver proved less than this plan costs: program and bill disagree"
+    ledger.check(done, "V-ORIGIN", "outcome.gap", gap, f"<= {asked!r}", sentence)
     ledger.check(outcome.holds != "nothing", "V-ORIGIN", "outcome.holds", "nothing", "a plan", "a plan holds something")
 
 
