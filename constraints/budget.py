@@ -19,11 +19,12 @@ def add(model: Any, data: "ProgramData") -> None:
     from pyomo.core import Constraint
 
     economics = data.setting.instance.economics
-    if economics.budget_capex_usd is not None:
+    # What only rents pays no capital: there is nothing to limit.
+    if economics.budget_capex_usd is not None and data.capital_by_quantity:
         limit = economics.budget_capex_usd
         share = sum(usd / limit * data.quantity(model, key) for key, usd in data.capital_by_quantity.items())
         model.Capital_Budget = Constraint(expr=share <= 1.0, doc="capital at the start")
-    if economics.budget_usd_per_year is not None:
+    if economics.budget_usd_per_year is not None and data.yearly_by_quantity:
         limit = economics.budget_usd_per_year
         share = sum(usd / limit * data.quantity(model, key) for key, usd in data.yearly_by_quantity.items())
         model.Yearly_Budget = Constraint(expr=share <= 1.0, doc="yearly cost, capital as an annuity")

@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 
 from optimizer.errors import InternalError
-from optimizer.extract import Fleet, fleet_of, make_plan
+from optimizer.extract import TIE, Fleet, fleet_of, make_plan
 from optimizer.offer import Offer, Without, program_data
 from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
 from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
-
-#: Plans within this share of the least cost count as equal.
-TIE = 1e-6
 
 Stop = Callable[[], bool]
 

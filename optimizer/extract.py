@@ -36,18 +36,23 @@ from optimizer.solver import Options, Outcome, Reason
 from optimizer.units import HOURS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
 
+#: Plans within this share of the least cost count as equal.
+TIE = 1e-6
+
+
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """The counts of a solution, whole numbers.
 
     ``replicas`` by (deployment, pool), ``servers`` (spares included) and ``spare`` by pool, ``rates`` in requests/s by pair for each level
-    that lasts, in order; only what is not 0.
+    that lasts, in order; only what is not 0. ``fillings`` counts the servers of each maximal filling, where widths do not nest.
     """
 
     replicas: dict[Pair, int]
     servers: dict[str, int]
     spare: dict[str, int]
     rates: dict[Pair, tuple[float, ...]]
+    fillings: dict[str, dict[int, int]]
 
 
 def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
@@ -61,6 +66,11 @@ def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
         {q: count for q, count in servers.items() if count},
         {q: count for q, count in spare.items() if count},
         serving_rates(data, replicas),
+        {
+            q: {number: round(names[f"PatternServers[{q},{number}]"]) for number in range(len(fillings))}
+            for q, fillings in data.patterns_by_pool.items()
+            if servers.get(q)
+        },
     )
 
 
@@ -120,8 +130,8 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
     for d, _ in fleet.replicas:
         quantities["SchemePrepared", data.deployments[d].scheme] = 1.0
     for type_id, count in bought.items():
-        # The cheapest tier that holds the count: with all-units steps exactly one does.
-        tier = max(key for key, (first, _) in data.server_tiers.items() if key[0] == type_id and first <= count)
+        reached = [key for key, (first, _) in data.server_tiers.items() if key[0] == type_id and first <= count]
+        tier = max(reached, key=lambda key: int(key[1]))
         quantities[("TierServers", *tier)] = float(count)
         quantities[("TierUsed", *tier)] = 1.0
     for speed, count in accelerators.items():
@@ -141,37 +151,55 @@ def busy_kwh(data: ProgramData, fleet: Fleet, q: str) -> float:
 
 
 def pack(data: ProgramData, fleet: Fleet) -> tuple[PackedServers, ...]:
-    """Which replicas stand on which servers, like servers together: largest replicas first, first server that holds them."""
-    rows: dict[tuple[str, tuple[tuple[str, int], ...], int], int] = {}
+    """Which replicas stand on which servers, like servers together."""
+    packed = []
     for q in fleet.servers:
         accelerators = data.pools[q].server_type.accelerators
         members = sorted(
             ((data.deployments[d].width, d, count) for (d, p), count in fleet.replicas.items() if p == q),
             key=lambda item: (-item[0], item[1]),
         )
-        open_servers: list[tuple[int, dict[str, int]]] = []
         for width, d, count in members:
             if width > accelerators:
-                key = (q, ((d, count),), round(data.deployments[d].servers_per_replica) * count)
-                rows[key] = rows.get(key, 0) + 1
-                continue
-            for _ in range(count):
-                for index, (left, held) in enumerate(open_servers):
-                    if left >= width:
-                        held[d] = held.get(d, 0) + 1
-                        open_servers[index] = (left - width, held)
-                        break
-                else:
-                    open_servers.append((accelerators - width, {d: 1}))
-        for _, held in open_servers:
-            key = (q, tuple(sorted(held.items())), 1)
-            rows[key] = rows.get(key, 0) + 1
-    packed = []
-    for (q, held_items, span), times in rows.items():
-        packed.append(
-            PackedServers(pool=q, servers=span * times, replicas={d: count * times for d, count in held_items})
-        )
+                spans = round(data.deployments[d].servers_per_replica)
+                packed.append(PackedServers(pool=q, servers=spans * count, replicas={d: count}))
+        narrow = [(width, d) for width, d, count in members if width <= accelerators for _ in range(count)]
+        like: dict[tuple[tuple[str, int], ...], int] = {}
+        for held in _filled(narrow, accelerators, _shapes(data, fleet, q)):
+            key = tuple(sorted(held.items()))
+            like[key] = like.get(key, 0) + 1
+        for key, times in like.items():
+            packed.append(PackedServers(pool=q, servers=times, replicas={d: count * times for d, count in key}))
     return tuple(packed)
+
+
+def _shapes(data: ProgramData, fleet: Fleet, q: str) -> list[dict[int, int]] | None:
+    """What each server of a pool holds by width, from the program's fillings; None where widths nest and any order packs well."""
+    if q not in fleet.fillings:
+        return None
+    fillings = data.patterns_by_pool[q]
+    return [dict(fillings[number]) for number, count in fleet.fillings[q].items() for _ in range(count)]
+
+
+def _filled(narrow: list[tuple[int, str]], accelerators: int, shapes: list[dict[int, int]] | None) -> list[dict[str, int]]:
+    """Replicas by server, largest first: into the shapes given, or into the first server with room (exact where widths nest)."""
+    servers: list[dict[str, int]] = []
+    room: list[int] = []
+    if shapes is not None:
+        servers = [{} for _ in shapes]
+        for width, d in narrow:
+            place = next(index for index, shape in enumerate(shapes) if shape.get(width, 0) > 0)
+            shapes[place][width] -= 1
+            servers[place][d] = servers[place].get(d, 0) + 1
+        return [held for held in servers if held]
+    for width, d in narrow:
+        place = next((index for index, left in enumerate(room) if left >= width), len(room))
+        if place == len(room):
+            servers.append({})
+            room.append(accelerators)
+        servers[place][d] = servers[place].get(d, 0) + 1
+        room[place] -= width
+    return servers
 
 
 def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, options: Options, solver: str) -> Plan:
@@ -204,7 +232,8 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
     groups = tuple(server_row(data, fleet, q) for q in fleet.servers)
     bound = min(outcome.bound, yearly / HOURS_PER_YEAR)
     gap = max(0.0, 1.0 - bound / (yearly / HOURS_PER_YEAR)) if yearly else 0.0
-    proven = outcome.reason is Reason.OPTIMAL and gap <= 2.0 * max(options.gap, 1e-6)
+    # Ties are broken among plans up to TIE dearer than the least cost.
+    proven = outcome.reason is Reason.OPTIMAL and gap <= options.gap + TIE
     bought = {q: count for q, count in fleet.servers.items() if data.pools[q].is_bought}
     return Plan(
         name=instance.name,
@@ -409,12 +438,35 @@ def catalog_rows(
         keys |= {("schemes", scheme.scheme.id), ("kv_schemes", scheme.kv_scheme.id)}
     if screened.candidates.model.catalog_id is not None:
         keys.add(("models", screened.candidates.model.catalog_id))
+    keys |= _price_rows(data, quantities)
     rows = []
     for table, key in sorted(keys):
         found = getattr(catalog, table).get(key)
         if found is not None:
             rows.append(CatalogRow(table=table, id=key, row=found.model_dump(mode="json")))
     return tuple(rows)
+
+
+def _price_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> set[tuple[str, str]]:
+    """Rows that only prices rest on: electricity, facility figures, rental offers, recovery steps."""
+    setting = data.setting
+    site = setting.instance.site
+    keys: set[tuple[str, str]] = set()
+    billed = {term.source for term in data.terms if quantities.get(term.quantity, 0.0)}
+    keys |= {("facility", key) for key in FACILITY_FIGURES if setting.catalog.facility[key].source in billed}
+    if site.electricity_usd_per_kwh is None and data.bought:
+        region = site.electricity_region or setting.catalog.climates[site.climate].electricity_region
+        keys.add(("electricity", region))
+    for key, offer in setting.catalog.rental_offers.items():
+        if f"{offer.provider} {offer.instance}: {offer.source}" in billed:
+            keys.add(("rental_offers", key))
+    if any(key[0] == "SchemePrepared" and term.quantity == key for key in quantities for term in data.terms):
+        keys |= {("recovery_steps", key) for key in setting.catalog.recovery_steps}
+    return keys
+
+
+#: Facility figures that the bill and the power of servers rest on.
+FACILITY_FIGURES = ("colo_wholesale_1mw_plus", "rack_hardware", "server_fan_share_air")
 
 
 def provenance(instance: Instance, options: Options, solver: str) -> Provenance:

@@ -79,7 +79,8 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
         if not known.any():
             continue
         sign = 1.0 if limit(name).direction == "<=" else -1.0
-        left = np.where(known, sign * (needed - reached) / needed, np.inf)
+        left = np.full(needed.size, np.inf)
+        np.divide(sign * (needed - reached), needed, out=left, where=known & (needed > 0.0))
         place = int(np.argmin(left))
         binding = alone.get(name, 0) > 0 if name == "accuracy" else not bool(one_more[name][place])
         yield row_of(

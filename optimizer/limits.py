@@ -75,7 +75,7 @@ LIMITS: Final[tuple[Limit, ...]] = (
         "ms",
         "<=",
         "deployment",
-        "latency per token (TPOT)",
+        "latency per token",
         "The mean time between two tokens of a request stays below the target.",
     ),
     Limit(
@@ -85,7 +85,7 @@ LIMITS: Final[tuple[Limit, ...]] = (
         "ms",
         "<=",
         "deployment",
-        "first token (TTFT)",
+        "first token",
         "The mean time to the first token stays below the target.",
     ),
     Limit(

@@ -82,8 +82,6 @@ def add_variables(model: Any, data: ProgramData) -> None:
         doc="racks of a bought pool",
     )
     model.TypeUsed = Var(list(types_with_switch(data)), domain=Binary, doc="an accelerator type is used")
-    prepared = sorted({term.quantity[1] for term in data.terms if term.quantity[0] == "SchemePrepared"})
-    model.SchemePrepared = Var(prepared, domain=Binary, doc="a scheme is calibrated, verified and recovered once")
     model.InService = Expression(
         list(data.pools),
         rule=lambda m, q: m.Servers[q] - m.Spare[q] if q in m.Spare else m.Servers[q],

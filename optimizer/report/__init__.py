@@ -1,0 +1,1 @@
+"""What a plan looks like to people. Reads a plan or a diagnosis and nothing else."""

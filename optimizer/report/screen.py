@@ -1,0 +1,165 @@
+"""The answer on one screen: what to buy, what it costs, which limits it has to spare, what the next best costs."""
+
+from collections.abc import Mapping
+
+from optimizer.plan import Deployment, Diagnosis, Headroom, Plan, RunnerUp, ServerGroup
+from optimizer.report.words import counted, percent, signed_percent, significant, usd, wrapped
+
+#: Messages and runners-up beyond these stand in the plan file.
+_MESSAGES, _RUNNERS_UP, _CHANGES, _KILLS, _SHARES = 1, 2, 5, 4, 5
+_SOURCING = {
+    "buy": "Buy",
+    "on_demand": "Rent",
+    "reserved_1yr": "Rent",
+    "reserved_3yr": "Rent",
+}
+_TERMS = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
+_HOLDS = {"proven": "optimal, proven", "feasible": "best found, not proven"}
+
+
+def render(plan: Plan, timing: Mapping[str, float] | None = None, width: int = 80) -> str:
+    """The plan on one screen, ``width`` columns wide."""
+    lines = [*_title(plan.name, f"{_HOLDS[plan.outcome.holds]} (gap {percent(plan.outcome.gap)}){_seconds(timing)}", width)]
+    for group in plan.servers:
+        lines += _servers(group, width)
+    for number, one in enumerate(plan.deployments):
+        lines += _deployment(one, "Serve" if number == 0 else "", width)
+    lines += _cost(plan, width)
+    lines += ["", *_limits(plan.headroom, width)]
+    lines += _next_best(plan.runners_up, width)
+    lines += _footer(plan, width)
+    return "\n".join(lines) + "\n"
+
+
+def render_diagnosis(diagnosis: Diagnosis, timing: Mapping[str, float] | None = None, width: int = 80) -> str:
+    """Why nothing fits and what to change, on one screen."""
+    lines = [*_title(diagnosis.name, f"infeasible: no allowed choice meets every limit{_seconds(timing)}", width), ""]
+    search = diagnosis.search
+    if diagnosis.stage == "no_candidate":
+        kills = [f"{one.kills:,} break {one.field}" for one in diagnosis.kills[:_KILLS]]
+        lines += wrapped("Searched", [counted(search.candidates, "candidate"), *kills], width, 12)
+    else:
+        lines += wrapped(
+            "Searched",
+            [f"{search.admissible:,} of {counted(search.candidates, 'candidate')} meet their own limits; no fleet of them meets the caps"],
+            width,
+            12,
+        )
+    if diagnosis.nearest is not None:
+        misses = [f"{name}: {text}" for name, text in diagnosis.nearest.misses.items()]
+        lines += wrapped("Nearest", [diagnosis.nearest.summary, *misses], width, 12)
+    if diagnosis.changes:
+        lines += ["", "  Any one of these is enough"]
+        for change in diagnosis.changes[:_CHANGES]:
+            price = f"then {usd(change.usd_per_hour)} per hour" if change.usd_per_hour is not None else ""
+            lines += wrapped("", [change.summary, price], width, 4, joint="   ")
+    for message in diagnosis.messages[:_MESSAGES]:
+        lines += wrapped("Note", [message], width)
+    return "\n".join(lines) + "\n"
+
+
+def _title(name: str, state: str, width: int) -> list[str]:
+    line = f"{name} · {state}"
+    return [line] if len(line) <= width else [name[:width], f"  {state}"]
+
+
+def _seconds(timing: Mapping[str, float] | None) -> str:
+    return f" in {sum(timing.values()):.1f} s" if timing else ""
+
+
+def _servers(group: ServerGroup, width: int) -> list[str]:
+    total = group.servers * group.accelerators_per_server
+    parts = [f"{counted(group.servers, 'server')} of {group.accelerators_per_server} x {group.accelerator} ({total:,} accelerators)"]
+    if group.spare:
+        parts.append(f"{group.spare:,} of them spare")
+    if group.cooling is not None:
+        parts += [counted(group.racks, "rack"), f"{group.cooling} cooling"]
+    else:
+        parts.append(_TERMS[group.sourcing])
+    return wrapped(_SOURCING[group.sourcing], parts, width)
+
+
+def _deployment(one: Deployment, label: str, width: int) -> list[str]:
+    layout = f"TP {one.tensor_parallel}"
+    for name, degree in (
+        ("PP", one.pipeline_parallel),
+        ("EP", one.expert_parallel),
+        ("attention DP", one.attention_data_parallel),
+    ):
+        if degree > 1:
+            layout += f" x {name} {degree}"
+    recovery = "" if one.recovery == "none" else f" + {one.recovery}"
+    served = "" if one.request_class == "all" else f" for {one.request_class}"
+    parts = [
+        f"{counted(one.replicas, 'replica')} of {layout}{served}, {one.concurrency:,} in flight",
+        f"{one.scheme}{recovery}, {one.kv_scheme}",
+    ]
+    return wrapped(label, parts, width)
+
+
+def _cost(plan: Plan, width: int) -> list[str]:
+    bill = plan.bill
+    horizon = significant(plan.instance.economics.horizon_years).rstrip("0").rstrip(".")
+    rates = (
+        f"{usd(bill.usd_per_year)} per year = {usd(bill.usd_per_hour)} per hour"
+        f" = {usd(bill.usd_per_million_output_tokens)} per million output tokens"
+    )
+    totals = [f"{usd(bill.usd_over_horizon)} over {horizon} years (present value)"]
+    if bill.capital_usd:
+        totals.append(f"{usd(bill.capital_usd)} at start")
+    if plan.power_kw:
+        totals.append(f"{significant(plan.power_kw)} kW")
+    shares = sorted(bill.usd_per_year_by_component.items(), key=lambda item: -item[1])
+    parts = [f"{name} {percent(value / bill.usd_per_year)}" for name, value in shares[:_SHARES] if bill.usd_per_year]
+    if len(shares) > _SHARES:
+        parts.append(f"other {percent(sum(value for _, value in shares[_SHARES:]) / bill.usd_per_year)}")
+    return [*wrapped("Cost", [rates], width), *wrapped("", totals, width), *wrapped("", parts, width)]
+
+
+def _limits(rows: tuple[Headroom, ...], width: int) -> list[str]:
+    name_width = max(26, width - 54)
+    lines = [f"  {'Limit':<{name_width}}{'needed':>14}{'reached':>12}{'spare':>10}"]
+    for row in rows:
+        relation = "<=" if row.direction == "<=" else ">="
+        unit = "" if row.unit == "fraction" else _short(row.unit)
+        needed = f"{relation} {_value(row.needed)}"
+        mark = "  <- binds" if row.binding else ""
+        label = f"{row.label}{', ' + unit if unit else ''}"
+        lines.append(f"  {label[: name_width - 1]:<{name_width}}{needed:>14}{_value(row.reached):>12}{percent(row.spare_fraction):>10}{mark}")
+    return lines
+
+
+def _short(unit: str) -> str:
+    return {"accelerators": "", "servers": "", "racks": "", "types": "", "requests/s or users": "requests/s"}.get(unit, unit)
+
+
+def _value(value: float) -> str:
+    return f"{value:.4f}" if 0.5 < value < 1.0 else significant(value)
+
+
+def _next_best(rows: tuple[RunnerUp, ...], width: int) -> list[str]:
+    """The cheapest plan without each thing the plan uses; the first is the next best, with its reason."""
+    lines: list[str] = []
+    for number, row in enumerate(rows[:_RUNNERS_UP]):
+        label = "Next best" if number == 0 else ""
+        if row.extra_fraction is None:
+            parts = [f"without {row.without}: {row.reason}"]
+        else:
+            parts = [f"{signed_percent(row.extra_fraction)} without {row.without}: {row.summary}"]
+            parts += [row.reason] if number == 0 else []
+        lines += wrapped(label, parts, width, 12)
+    return lines
+
+
+def _footer(plan: Plan, width: int) -> list[str]:
+    parts = [
+        f"{counted(len(plan.defaults), 'input')} defaulted",
+        f"{percent(plan.bill.assumed_fraction)} of cost assumed",
+    ]
+    if plan.bill.oldest_price:
+        parts.append(f"oldest price {plan.bill.oldest_price}")
+    lines = wrapped("Trust", parts, width)
+    more = len(plan.messages) - _MESSAGES
+    for message in plan.messages[:_MESSAGES]:
+        lines += wrapped("Note", [f"{message} (+{more} more in the plan)" if more > 0 else message], width)
+    return lines
