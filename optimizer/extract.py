@@ -28,7 +28,7 @@ from optimizer.plan import (
     ServerGroup,
     StopReason,
 )
-from optimizer.program_data import Pair, ProgramData
+from optimizer.program_data import Pair, ProgramData, replicas_needed
 from optimizer.provenance import catalog_sha256, factors_sha256, instance_sha256
 from optimizer.screen import Screened
 from optimizer.setting import Pool
@@ -60,7 +60,7 @@ def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
     replicas = {pair: round(names[f"Replicas[{pair[0]},{pair[1]}]"]) for pair in data.pairs}
     servers = {q: round(names[f"Servers[{q}]"]) for q in data.pools}
     spare = {q: round(names.get(f"Spare[{q}]", 0.0)) for q in data.bought}
-    replicas = {pair: count for pair, count in replicas.items() if count}
+    replicas = without_idle(data, {pair: count for pair, count in replicas.items() if count})
     return Fleet(
         replicas,
         {q: count for q, count in servers.items() if count},
@@ -72,6 +72,27 @@ def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
             if servers.get(q)
         },
     )
+
+
+def without_idle(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, int]:
+    """The same fleet without replicas that neither the peak nor any level needs.
+
+    A replica on a server that is there anyway costs nothing, so the solver may leave some that no request reaches; nobody should deploy them.
+    """
+    left = dict(replicas)
+    rates = serving_rates(data, left)
+    for pair in sorted(left, key=lambda one: (max(rates[one], default=0.0), one)):
+        d = pair[0]
+        rest = sum(
+            data.capacity[other] * count
+            for (other, q), count in left.items()
+            if (other, q) != pair and data.deployments[other].class_index == data.deployments[d].class_index
+        )
+        busiest = max(rates[pair], default=0.0) * data.deployments[d].demand_weight
+        needed = max(busiest, data.demand[data.deployments[d].class_index] - rest)
+        # A part in a billion is the rounding of the rates, not a replica.
+        left[pair] = min(left[pair], max(0, replicas_needed(needed * (1.0 - 1e-9), data.capacity[d])))
+    return {pair: count for pair, count in left.items() if count}
 
 
 def serving_rates(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, tuple[float, ...]]:

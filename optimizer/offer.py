@@ -76,8 +76,8 @@ def server_power(setting: Setting, server_type: ServerType, is_large_dense: bool
     )
 
 
-def busy_power(candidates: Candidates, rows: IntArray) -> FloatArray:
-    """Power (kW) of one server in air whose replicas of each row are all busy at their concurrency.
+def busy_power(candidates: Candidates, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    """(busy, above idle): power (kW) of one server in air whose replicas of each row are all busy at their concurrency.
 
     Accelerators that no replica occupies stay at idle.
     """
@@ -91,8 +91,8 @@ def busy_power(candidates: Candidates, rows: IntArray) -> FloatArray:
         full[index], idle[index], sizes[index] = busy_power_kw(law, 1.0), law.idle_kw, server_type.accelerators
     types = candidates.server_type_index[rows]
     occupied = candidates.width[rows] / candidates.servers_per_replica[rows] / sizes[types]
-    result: FloatArray = idle[types] + occupied * (full[types] - idle[types])
-    return result
+    above: FloatArray = occupied * (full[types] - idle[types])
+    return idle[types] + above, above
 
 
 def make_offer(screened: Screened, *, dominate: bool = True) -> Offer:
@@ -101,7 +101,7 @@ def make_offer(screened: Screened, *, dominate: bool = True) -> Offer:
     setting = candidates.setting
     prediction = screened.prediction
     weight = demand_weights(candidates, rows, prediction.latency_ms)
-    busy = busy_power(candidates, rows)
+    busy, above_idle = busy_power(candidates, rows)
     capacity = weight * prediction.requests_per_s
     if dominate and rows.size:
         group = (
@@ -109,7 +109,7 @@ def make_offer(screened: Screened, *, dominate: bool = True) -> Offer:
         ) * len(candidates.schemes) + candidates.scheme_index[rows]
         servers = candidates.servers_per_replica[rows]
         kept = np.flatnonzero(
-            not_dominated(group, candidates.width[rows], servers, capacity, busy * servers / capacity)
+            not_dominated(group, candidates.width[rows], servers, capacity, above_idle * servers / capacity)
         )
     else:
         kept = np.arange(rows.size)
