@@ -112,6 +112,12 @@ def engine_memory(engine: str = "generic", version: str = "") -> EngineMemory:
     return known[-1] if known else families[0]
 
 
+def is_newer_than_data(engine: str, version: str) -> bool:
+    """Whether a version came after those whose memory was looked at: its constants may have changed."""
+    until = parse_version(memory_document()["known_until"].get(engine, ""))
+    return bool(until) and parse_version(version)[: len(until)] > until
+
+
 def memory_sources() -> tuple[FactorSource, ...]:
     """Unit, meaning, source, date and trust of every memory constant, in the order of the table."""
     return tuple(

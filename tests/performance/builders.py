@@ -67,7 +67,7 @@ DEEPSEEK_V3 = dense(
 H100: dict[str, Any] = {
     "generation_index": GENERATIONS.index("hopper"),
     "precision_index": PRECISIONS.index("fp16"),
-    "memory_gib": 79.19,
+    "memory_gib": 79.65,
     "memory_bandwidth_gb_s": 3350.0,
     "compute_tflops": 989.4,
     "fp16_tflops": 989.4,
