@@ -1,6 +1,7 @@
 """Small sound instances, and ways to spoil them."""
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def several_classes() -> dict[str, Any]:
     value = sound()
     workload = value["workload"]
     one = {"request": workload.pop("request"), "demand": workload.pop("demand")}
-    workload["classes"] = [{"name": "chat", **one}, {"name": "batch", **one, "targets": {"latency_ms": 60000}}]
+    chat, batch = {"name": "chat", **one}, {"name": "batch", **deepcopy(one), "targets": {"latency_ms": 60000}}
+    workload["classes"] = [chat, batch]
     return value
 
 

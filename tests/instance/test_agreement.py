@@ -1,6 +1,7 @@
 """The checker and the pydantic shapes agree, and no mutation of a file ends in anything but words."""
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -45,6 +46,7 @@ def mutations(draw: st.DrawFn) -> dict[str, Any]:
             inner = inner[step]
         kind = draw(st.sampled_from(["replace", "remove", "add", "rename"]))
         new = draw(st.sampled_from(NASTY) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8))
+        new = deepcopy(new)  # a later step may change what this one puts there
         if kind == "replace" or not isinstance(inner, dict):
             inner[path[-1]] = new
         elif kind == "remove":
