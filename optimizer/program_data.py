@@ -206,8 +206,11 @@ class ProgramData:
     def only_pairs(self, kept: Iterable[Pair]) -> "ProgramData":
         """The same data with fewer pairs, and without pools, deployments and costs that none of them needs."""
         pairs = tuple(kept)
-        pools = {q: self.pools[q] for q in self.pools if any(pair[1] == q for pair in pairs)}
-        deployments = {d: self.deployments[d] for d in self.deployments if any(pair[0] == d for pair in pairs)}
+        homes, needed = {q for _, q in pairs}, {d for d, _ in pairs}
+        # Spares may stand in any bought pool of a type that has servers in service.
+        spared = {self.pools[q].server_type.id for q in homes if self.pools[q].is_bought and self.has_spares()}
+        pools = {q: p for q, p in self.pools.items() if q in homes or (p.is_bought and p.server_type.id in spared)}
+        deployments = {d: one for d, one in self.deployments.items() if d in needed}
         return replace(self, pools=pools, pairs=pairs, deployments=deployments).with_terms(self.terms)
 
     def least_spare_share(self, server_type: str) -> float:

@@ -72,8 +72,13 @@ def least_server_usd_per_hour(data: ProgramData) -> dict[str, float]:
             usd += tiers.get(server_type.id, 0.0)
             usd += server_type.accelerators * fabrics.get(server_type.accelerator.scale_out_gb_s, 0.0)
             usd += yearly.get(("Racks", q), 0.0) / pool.per_rack
-            usd *= 1.0 + data.least_spare_share(server_type.id)
         result[q] = usd / HOURS_PER_YEAR
+    # Spares may stand in any bought pool of their type.
+    for type_id, members in data.server_types.items():
+        own = [q for q in members if data.pools[q].is_bought]
+        if own:
+            spare = data.least_spare_share(type_id) * min(result[q] for q in own)
+            result.update({q: result[q] + spare for q in own})
     return result
 
 

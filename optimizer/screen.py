@@ -195,8 +195,8 @@ def not_dominated(
     Within a group (class, server type, scheme) row ``j`` dominates row ``i`` when ``m >= 1`` replicas of ``j`` fit
     where one of ``i`` stands, ``m capacity_j >= capacity_i`` and ``energy_j <= energy_i``. ``servers`` is what a
     replica blocks of a server, ``capacity`` what it serves and ``energy`` what one unit of demand adds above idle.
-    ``m = floor(width_i / width_j)`` inside a server, ``floor(servers_i / servers_j)`` where ``i`` takes whole
-    servers.
+    ``m = floor(width_i / width_j)`` inside a server, whose rest other replicas may use;
+    ``floor(servers_i / servers_j)`` where ``i`` is wider than a server and takes whole ones.
 
     Proof: in any plan replace each replica of ``i`` by ``m`` replicas of ``j`` on the same accelerators and give them
     the same demand at every level. Packing holds, capacity holds, energy does not rise, and nothing else of the
@@ -210,7 +210,7 @@ def not_dominated(
         w, n, c, e = width[rows], servers[rows], capacity[rows], energy[rows]
         inside = np.floor_divide(w[:, None], w[None, :])
         whole = np.floor(n[:, None] / n[None, :] + 1e-9)
-        times = np.where(n[:, None] >= 1.0, whole, np.where(n[None, :] <= 1.0, inside, 0.0))
+        times = np.where(n[:, None] > 1.0, whole, np.where(n[None, :] <= 1.0, inside, 0.0))
         beats = (times >= 1.0) & (times * c[None, :] >= c[:, None]) & (e[None, :] <= e[:, None])
         both = beats & beats.T
         first = np.arange(rows.size)[None, :] < np.arange(rows.size)[:, None]
