@@ -1,36 +1,18 @@
 """The bridge from verbs to the solver and the screen, which are loaded when a verb needs them."""
 
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Final
 
 from optimizer.commands import talk
 from optimizer.errors import SolverError
 
 if TYPE_CHECKING:
+    from optimizer.api import Solved
     from optimizer.instance.model import Instance
-    from optimizer.plan import Diagnosis, Plan
 
-
-class Solved(Protocol):
-    """What a solve gives: a plan, or a diagnosis, or neither; how it ended; where the time went."""
-
-    @property
-    def plan(self) -> "Plan | None":
-        """The verified plan."""
-
-    @property
-    def diagnosis(self) -> "Diagnosis | None":
-        """Why nothing fits."""
-
-    @property
-    def exit_code(self) -> int:
-        """Exit code of the command line."""
-
-    @property
-    def timing(self) -> dict[str, float]:
-        """Seconds by stage."""
+_LIBRARIES: Final = ("highspy", "numpy", "pyomo")
 
 
 def solve(
@@ -43,35 +25,41 @@ def solve(
     seed: int | None = None,
     export: Path | None = None,
     stop: Callable[[], bool] | None = None,
-) -> Solved:
+) -> "Solved":
     """Solve an instance; options that are None are those of the instance."""
-    solved: Solved = _part("optimizer.api").solve(
-        instance,
-        instance_path=path,
-        time_limit_s=time_limit_s,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        export=export,
-        stop=stop,
-    )
-    return solved
+    with _missing_libraries_told():
+        from optimizer import api
+
+        return api.solve(
+            instance,
+            instance_path=path,
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            export=export,
+            stop=stop,
+        )
 
 
-def screen(solved: Solved) -> str:
+def screen(solved: "Solved") -> str:
     """The answer on one screen."""
-    part = _part("optimizer.report.screen")
+    from optimizer.report.screen import render, render_diagnosis
+
     if solved.plan is not None:
-        return str(part.render(solved.plan, solved.timing, talk.width()))
-    return str(part.render_diagnosis(solved.diagnosis, solved.timing, talk.width()))
+        return render(solved.plan, solved.timing, talk.width())
+    if solved.diagnosis is not None:
+        return render_diagnosis(solved.diagnosis, solved.timing, talk.width())
+    return ""
 
 
-def _part(name: str) -> Any:
+@contextmanager
+def _missing_libraries_told() -> Iterator[None]:
+    """Say which library is missing; the solver and what feeds it are loaded late, so here is where it shows."""
     try:
-        return import_module(name)
+        yield
     except ModuleNotFoundError as error:
-        if error.name is not None and name.startswith(error.name):
-            raise SolverError(f"this installation cannot solve: {error.name} is missing") from error
-        if error.name in ("highspy", "pyomo", "numpy"):
-            raise SolverError(f"{error.name} is not installed: pip install {error.name}") from error
+        name = str(error.name).partition(".")[0]
+        if name in _LIBRARIES:
+            raise SolverError(f"{name} is not installed: pip install {name}") from error
         raise

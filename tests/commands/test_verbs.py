@@ -170,10 +170,10 @@ class TestSolve:
         assert signal.getsignal(signal.SIGINT) is before
 
     def test_a_missing_solver_is_told(self, monkeypatch: pytest.MonkeyPatch, instance: Path) -> None:
-        def missing(_name: str) -> Any:
+        def missing(*_args: Any, **_more: Any) -> Any:
             raise ModuleNotFoundError("No module named 'highspy'", name="highspy")
 
-        monkeypatch.setattr(answering, "import_module", missing)
+        monkeypatch.setattr("optimizer.api.solve", missing)
         result = run(instance)
         assert result.exit_code == 7
         assert "highspy is not installed" in result.stderr
