@@ -63,7 +63,7 @@ def resolved(instance: Instance, instance_path: Path | None = None) -> Instance:
         return instance
 
     def refuse(found: str, allowed: str) -> InputError:
-        return InputError((Problem("E-WORKLOAD-009", str(path), field="workload.model", found=found, allowed=allowed),))
+        return InputError((Problem("E-WORKLOAD-032", str(path), field="workload.model", found=found, allowed=allowed),))
 
     try:
         config = json.loads(read_json_text(path, str(path)))
@@ -72,7 +72,9 @@ def resolved(instance: Instance, instance_path: Path | None = None) -> Instance:
         raise refuse(f"no JSON ({error})", "must be a Hugging Face config.json") from None
     except UnsupportedConfigError as error:
         raise refuse(str(error), "must be a configuration whose model type is known") from None
-    name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
+    # Named as the planner wrote it, so that the plan's bytes do not depend on where the folder stands.
+    written = str(instance.workload.model).removesuffix("/config.json").removesuffix(".json")
+    name = written.rpartition("/")[2] or "config"
     model = HuggingFaceConfig(name=name, config=config)
     return instance.model_copy(update={"workload": instance.workload.model_copy(update={"model": model})})
 
