@@ -92,7 +92,7 @@ def _site(facts: Facts, plan: Plan, fleet: Fleet) -> Iterator[Reach]:
             held = min(one.per_rack, one.group.servers)
             yield Reach("rack_kw", one.group.pool, one.rack_kw, held * one.server_kw)
     for name, most in choices.supply.items():
-        key = facts.catalog.resolve_accelerator(name)
+        key = name if name in facts.catalog.accelerators else facts.catalog.resolve_accelerator(name)
         if fleet.accelerators.get(key, 0):
             yield Reach("supply", key, float(most), float(fleet.accelerators[key]))
     if choices.max_accelerator_types is not None:

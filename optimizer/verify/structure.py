@@ -25,9 +25,10 @@ def check_structure(ledger: Ledger, facts: Facts, plan: Plan) -> None:
         _check_deployment(ledger, facts, f"deployments[{place}]", deployment, groups)
     used = {one.pool for one in plan.deployments}
     for place, group in enumerate(plan.servers):
-        path = f"servers[{place}].pool"
+        path = f"servers[{place}].in_service"
+        needed = group.pool in used or group.in_service == 0
         ledger.check(
-            group.pool in used, "V-COUNT", path, group.pool, "a pool in use", "no deployment runs on this pool"
+            needed, "V-COUNT", path, group.in_service, 0, "no deployment runs on this pool, so it holds spares"
         )
 
 
@@ -41,7 +42,7 @@ def _check_group(ledger: Ledger, facts: Facts, path: str, group: ServerGroup) ->
     for name in ("servers", "in_service", "spare", "racks", "servers_per_rack"):
         count = getattr(group, name)
         ledger.check(count >= 0, "V-COUNT", f"{path}.{name}", count, ">= 0", "a count is never negative")
-    ledger.check(group.in_service >= 1, "V-COUNT", f"{path}.in_service", group.in_service, ">= 1", "the group is empty")
+    ledger.check(group.servers >= 1, "V-COUNT", f"{path}.servers", group.servers, ">= 1", "the group is empty")
     both = group.in_service + group.spare
     ledger.same("V-COUNT", f"{path}.servers", group.servers, both, "servers are those in service and the spares")
     row = _accelerator(ledger, facts, f"{path}.accelerator", group.accelerator)

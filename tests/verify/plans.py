@@ -108,16 +108,30 @@ def read(raw: dict[str, Any]) -> Plan:
 Path = tuple[str | int, ...]
 
 
-def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, float]]:
-    """Every number in JSON values, with its path."""
+def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every single value in JSON values, with its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, (*path, key))
     elif isinstance(value, list):
         for place, inner in enumerate(value):
             yield from leaves(inner, (*path, place))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    else:
         yield path, value
+
+
+def numbers(value: Any) -> Iterator[tuple[Path, float]]:
+    """Every number in JSON values, with its path."""
+    for path, leaf in leaves(value):
+        if isinstance(leaf, int | float) and not isinstance(leaf, bool):
+            yield path, leaf
+
+
+def words(value: Any) -> Iterator[tuple[Path, str]]:
+    """Every text in JSON values, with its path."""
+    for path, leaf in leaves(value):
+        if isinstance(leaf, str):
+            yield path, leaf
 
 
 def changed(raw: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:

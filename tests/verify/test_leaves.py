@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from optimizer.verify import verify
-from tests.verify.plans import INSTANCES, Path, changed, document, leaves, plan_of, read
+from tests.verify.plans import INSTANCES, Path, changed, document, numbers, plan_of, read, words
 
 #: What the checker cannot know: how much was searched (it never searches).
 FREE = ("search",)
@@ -35,6 +35,10 @@ SECTIONS = (
 STRIDE = {"instance": 3, "catalog_rows": 9}
 
 
+#: Sentences and labels for readers: nothing is computed from them.
+PROSE = frozenset({"summary", "without", "messages", "defaults", "item", "where", "tool", "solver", "reason", "holds"})
+
+
 def other(value: float) -> float:
     """Another number: a whole one by one, a real one by one percent."""
     if isinstance(value, int):
@@ -52,7 +56,7 @@ def refused(raw: dict[str, Any], path: Path, value: float) -> bool:
 
 
 def test_sections_cover_the_plan() -> None:
-    numbered = {str(path[0]) for name in INSTANCES for path, _ in leaves(document(plan_of(name)))}
+    numbered = {str(path[0]) for name in INSTANCES for path, _ in numbers(document(plan_of(name)))}
     assert numbered <= {*SECTIONS, *FREE}
 
 
@@ -61,7 +65,32 @@ def test_sections_cover_the_plan() -> None:
 @pytest.mark.parametrize("name", sorted(INSTANCES))
 def test_every_number_counts(name: str, section: str) -> None:
     raw = document(plan_of(name))
-    mine = [(path, value) for path, value in leaves(raw) if path[0] == section and path not in ASKED]
+    mine = [(path, value) for path, value in numbers(raw) if path[0] == section and path not in ASKED]
     tried = mine[:: STRIDE.get(section, 1)]
     passed = [".".join(str(key) for key in path) for path, value in tried if not refused(raw, path, value)]
     assert passed == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(INSTANCES))
+def test_every_name_counts_and_none_brings_the_checker_down(name: str) -> None:
+    raw = document(plan_of(name))
+    passed = []
+    for path, _ in words(raw):
+        try:
+            plan = read(changed(raw, path, "something-else"))
+        except ValidationError:
+            continue
+        prose = not PROSE.isdisjoint(path) or path[0] == "search"
+        if not verify(plan) and not prose:
+            passed.append(".".join(str(key) for key in path))
+    assert passed == []
+
+
+@pytest.mark.parametrize("value", [0, -1, 10**9])
+def test_absurd_counts_are_refused_without_a_traceback(value: int) -> None:
+    raw = document(plan_of("classes"))
+    for section in ("deployments", "servers", "packing", "network"):
+        for path, number in numbers(raw[section]):
+            if isinstance(number, int):
+                assert verify(read(changed(raw, (section, *path), value))), (section, path)
