@@ -107,7 +107,8 @@ class Traffic:
 
     ``prefix_hit_fraction`` of the input is found in the prefix cache. ``speculative_accepted_tokens`` extra
     tokens a step are accepted on average (0 without speculation). ``engine`` is one of ``ENGINES``;
-    ``engine_version`` picks its memory constants, empty for the newest known.
+    ``engine_version`` picks its memory constants and its age, empty for the newest known. ``equal_lengths`` says
+    that every request is as long as every other, as some benchmarks send them: they stay in step and queue more.
     """
 
     input_tokens: float
@@ -117,6 +118,7 @@ class Traffic:
     speculative_accepted_tokens: float = 0.0
     engine: str = "generic"
     engine_version: str = ""
+    equal_lengths: bool = False
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:

@@ -27,16 +27,24 @@ ENGINES: Final = ("generic", "vllm", "sglang", "trtllm")
 TRUSTS: Final = ("measured", "vendor", "fitted", "assumed")
 
 #: The axes along which a constant's values lie, by field name; constants not named here are single numbers.
-_AXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+AXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "bandwidth_efficiency": (GENERATIONS, WEIGHT_WIDTHS),
     "flop_efficiency": (GENERATIONS, PRECISIONS),
     "kv_bandwidth_efficiency": (GENERATIONS,),
     "attention_flop_efficiency": (GENERATIONS,),
+    "expert_bandwidth_efficiency": (WEIGHT_WIDTHS,),
     "step_overhead_ms": (ENGINES,),
     "layer_overhead_us": (ENGINES,),
     "moe_layer_overhead_us": (ENGINES,),
     "sequence_overhead_us": (ENGINES,),
     "request_overhead_ms": (ENGINES,),
+    "engine_expert_rate": (ENGINES,),
+    "engine_attention_rate": (ENGINES,),
+    "engine_allreduce_time": (ENGINES,),
+    "engine_prefill_rate": (ENGINES,),
+    "prompt_launch_multiple": (ENGINES,),
+    "queue_fraction": (ENGINES,),
+    "overhead_age_per_year": (ENGINES,),
     "idle_power_fraction": (GENERATIONS,),
     "busy_power_low": (GENERATIONS,),
     "busy_power_high": (GENERATIONS,),
@@ -56,15 +64,33 @@ class Factors:
     flop_efficiency: FloatArray
     kv_bandwidth_efficiency: FloatArray
     attention_flop_efficiency: FloatArray
-    expert_bandwidth_factor: float
+    expert_bandwidth_efficiency: FloatArray
     expert_flop_factor: float
     expert_imbalance: float
+    expert_token_spread: float
     blend_exponent: float
     step_overhead_ms: FloatArray
     layer_overhead_us: FloatArray
     moe_layer_overhead_us: FloatArray
     sequence_overhead_us: FloatArray
     request_overhead_ms: FloatArray
+    engine_expert_rate: FloatArray
+    engine_attention_rate: FloatArray
+    engine_allreduce_time: FloatArray
+    engine_prefill_rate: FloatArray
+    prompt_launch_multiple: FloatArray
+    queue_fraction: FloatArray
+    overhead_age_per_year: FloatArray
+    latent_layer_overhead_us: float
+    shared_expert_overhead_us: float
+    linear_layer_overhead_us: float
+    query_norm_overhead_us: float
+    block_scale_overhead_us: float
+    weight_only_overhead_us: float
+    expert_parallel_overhead_us: float
+    expert_count_exponent: float
+    clump_prompts: float
+    clump_prompts_equal_lengths: float
     allreduce_small_latency_us: float
     allreduce_small_link_fraction: float
     allreduce_large_latency_us: float
@@ -80,7 +106,6 @@ class Factors:
     point_to_point_latency_us: float
     prefill_chunk_tokens: float
     prefill_interference: float
-    queue_fraction: float
     batched_tokens: float
     activation_bytes_per_vocabulary_entry: float
     activation_bytes_per_token_width: float
@@ -147,17 +172,51 @@ def factors_from_document(document: Mapping[str, Any]) -> Factors:
         raise ValueError(f"factors missing: {sorted(missing)}; unknown: {sorted(unknown)}")
     values: dict[str, Any] = {}
     for name in names:
-        axes = _AXES.get(name, ())
+        axes = AXES.get(name, ())
         spread = _spread(table[name]["value"], axes)
         values[name] = np.asarray(spread, dtype=np.float64) if axes else spread
     return Factors(**values)
 
 
-def packaged_document() -> dict[str, Any]:
-    """The packaged table as it lies in the file: values, units, sources, dates, trust."""
-    text = resources.files("optimizer.performance").joinpath("data/factors.json").read_text(encoding="utf-8")
+def _resource(name: str) -> dict[str, Any]:
+    text = resources.files("optimizer.performance").joinpath(f"data/{name}").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document
+
+
+def prior_document() -> dict[str, Any]:
+    """The table of constants before calibration: values, units, sources, dates, trust."""
+    return _resource("factors.json")
+
+
+def calibrated_document(prior: Mapping[str, Any], calibration: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with a calibration's constants in place of the prior ones; they name the calibration as source."""
+    table: dict[str, Any] = dict(prior["factors"])
+    unknown = set(calibration["factors"]) - set(table)
+    if unknown:
+        raise ValueError(f"calibration of unknown factors: {sorted(unknown)}")
+    for name, value in calibration["factors"].items():
+        row = table[name]
+        source = f"{calibration['source']} (before: {row['source']})"
+        merged = _merged(row["value"], value, AXES.get(name, ()))
+        table[name] = {**row, "value": merged, "source": source, "as_of": calibration["as_of"], "trust": "fitted"}
+    return {**prior, "factors": table}
+
+
+def _merged(before: Any, after: Any, axes: tuple[tuple[str, ...], ...]) -> Any:
+    """``after`` laid over ``before``, key by key along the axes."""
+    if not isinstance(after, Mapping):
+        return after
+    names = before if isinstance(before, Mapping) else {"default": before}
+    whole = dict(names)
+    for key, value in after.items():
+        whole[key] = _merged(names.get(key, names.get("default")), value, axes[1:])
+    return whole
+
+
+def packaged_document() -> dict[str, Any]:
+    """The packaged table with the packaged calibration: values, units, sources, dates, trust."""
+    return calibrated_document(prior_document(), _resource("calibration.json"))
 
 
 def load_factors() -> Factors:

@@ -1,29 +1,21 @@
 """What does not depend on the load: one row per deployment, computed once and then used at any concurrency."""
 
 from dataclasses import dataclass, fields
-from math import log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.performance.architecture import Architecture
-from optimizer.performance.communication import step_communication
+from optimizer.performance.communication import StepCommunication, communication_time
 from optimizer.performance.deployments import Deployments, Traffic
-from optimizer.performance.factors import ENGINES, Factors, FloatArray
+from optimizer.performance.factors import Factors, FloatArray
 from optimizer.performance.memory import MemoryItems, kv_tokens_available, max_concurrency, memory_items
-from optimizer.performance.roofline import (
-    FLOP_PER_PARAMETER,
-    WIDE_WEIGHT_BYTES,
-    attention_ms_per_flop,
-    compute_ms_per_flop,
-    decode_attention_ms,
-    prefill_attention_flop,
-    smooth_max,
-    stream_ms_per_byte,
-    wide_compute_ms_per_flop,
-)
-from optimizer.performance.sharding import Shards, decode_context_tokens, shard_cache, shard_weights
+from optimizer.performance.roofline import capped, pick, smooth_max
+from optimizer.performance.sharding import shard_cache, shard_weights
+from optimizer.performance.work import Work, work_of
 
+#: Experts a token goes to in most of the measured models; overheads are quoted at this number.
+_USUAL_ACTIVE_EXPERTS = 8.0
 _MS_PER_US = 1e-3
 #: Rows worked on at a time.
 BLOCK_ROWS = 8192
@@ -82,41 +74,137 @@ class PreparedColumns:
 
 @dataclass(frozen=True, slots=True)
 class PreparedScalars:
-    """Numbers that all rows share. ``log_miss`` = log(1 - k/E): the chance that a token misses an expert."""
+    """Numbers that all rows share, or columns where rows of several models and traffics are evaluated together.
 
-    output_tokens: float
-    tokens_per_sequence: float
-    tokens_per_step: float
-    log_miss: float
+    ``log_miss`` = s log(1 - k/E): the chance that a token misses an expert, with s below 1 because tokens of one
+    text choose alike. ``active_share`` = k/E. ``clump_prompts`` come together with a request's own.
+    """
+
+    output_tokens: FloatArray | float
+    tokens_per_step: FloatArray | float
+    log_miss: FloatArray | float
+    active_share: FloatArray | float
     has_experts: bool
     blend_exponent: float
     interference: float
-    queue_fraction: float
-    request_ms: float
+    queue_fraction: FloatArray | float
+    clump_prompts: FloatArray | float
+    request_ms: FloatArray | float
 
 
-def _uneven_stages(layers: int, deployments: Deployments) -> FloatArray:
-    """Stages take turns: the heaviest governs, so all work counts as if every stage were as heavy."""
-    pp = deployments.pipeline_parallel
-    return pp * np.ceil(layers / pp) / layers
+@dataclass(frozen=True, slots=True, eq=False)
+class StepTimes:
+    """Work in milliseconds: the columns and scalars of a prediction that do not concern memory."""
+
+    columns: dict[str, FloatArray]
+    scalars: PreparedScalars
+    communication: StepCommunication
 
 
-def _dense_times(
-    d: Deployments, shards: Shards, factors: Factors, uneven: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Reading all dense weights, one token through them with the head, and one without it (prompts), in ms."""
-    attention_stream = stream_ms_per_byte(d, d.attention_weight_bytes, factors)
-    mlp_stream = stream_ms_per_byte(d, d.weight_bytes, factors)
-    wide_stream = stream_ms_per_byte(d, d.wide_bytes, factors)
-    layers_ms = shards.attention_bytes * attention_stream + shards.mlp_bytes * mlp_stream
-    layers_ms = layers_ms + shards.router_bytes * wide_stream
-    weights = layers_ms * uneven + shards.head_bytes * wide_stream
-    flop, wide_flop = compute_ms_per_flop(d, factors), wide_compute_ms_per_flop(d, factors)
-    wide_attention = (d.attention_weight_bytes >= WIDE_WEIGHT_BYTES) & (d.weight_bytes < WIDE_WEIGHT_BYTES)
-    attention = shards.attention_parameters * np.where(wide_attention, wide_flop, flop)
-    layers_token = FLOP_PER_PARAMETER * (shards.quantized_parameters * flop + attention) * uneven
-    head = FLOP_PER_PARAMETER * shards.wide_parameters * wide_flop
-    return weights, layers_token + head, layers_token
+def _overhead_ms(work: Work, factors: Factors) -> tuple[FloatArray, FloatArray]:
+    """Kernels between the products and the host, a step; and what each sequence adds."""
+    w, e = work, work.engine
+    count = (w.active_experts / _USUAL_ACTIVE_EXPERTS) ** factors.expert_count_exponent
+    expert_us = factors.moe_layer_overhead_us[e] * count
+    layers_us = (
+        w.layers * factors.layer_overhead_us[e]
+        + w.expert_layers * expert_us
+        + w.latent_layers * factors.latent_layer_overhead_us
+        + w.shared_expert_layers * factors.shared_expert_overhead_us
+        + w.linear_layers * factors.linear_layer_overhead_us
+        + w.query_norm_layers * factors.query_norm_overhead_us
+        + w.block_scale_layers * factors.block_scale_overhead_us
+        + w.weight_only_layers * factors.weight_only_overhead_us
+        + w.expert_parallel_layers * factors.expert_parallel_overhead_us
+    )
+    aged = np.exp(factors.overhead_age_per_year[e] * w.age_years)
+    fixed = (factors.step_overhead_ms[e] + layers_us * _MS_PER_US) * aged
+    return fixed, factors.sequence_overhead_us[e] * _MS_PER_US * aged
+
+
+def times_of(work: Work, factors: Factors) -> StepTimes:
+    """Amounts to milliseconds with the measured constants."""
+    w, e = work, work.engine
+    comm = communication_time(w.messages, w.tensor_parallel, factors, factors.engine_allreduce_time[e])
+    bandwidth = w.memory_bytes_per_ms
+    dense_ms = w.attention_bytes / pick(factors.bandwidth_efficiency, w.generation, w.attention_width)
+    dense_ms = dense_ms + w.mlp_bytes / pick(factors.bandwidth_efficiency, w.generation, w.width)
+    dense_ms = dense_ms / bandwidth
+    weights = dense_ms + w.wide_bytes / (pick(factors.bandwidth_efficiency, w.generation, 0) * bandwidth)
+    expert_rate = factors.engine_expert_rate[e]
+    stream = capped(np.take(factors.expert_bandwidth_efficiency, w.width) * expert_rate) * bandwidth
+    imbalance = np.where(w.expert_parallel_layers > 0, factors.expert_imbalance, 1.0)
+
+    flop = pick(factors.flop_efficiency, w.generation, w.precision)
+    wide_flop = pick(factors.flop_efficiency, w.generation, 0)
+    narrow_ms, wide_ms = 1.0 / (flop * w.flop_per_ms), 1.0 / (wide_flop * w.wide_flop_per_ms)
+    attention_ms = w.attention_flop * np.where(w.attention_is_wide, wide_ms, narrow_ms)
+    token = attention_ms + w.mlp_flop * narrow_ms + w.wide_flop * wide_ms
+    expert_share = np.minimum(factors.expert_flop_factor * expert_rate, 1.0)
+    expert_token = w.expert_flop * narrow_ms / expert_share * imbalance
+
+    reading = w.cache_bytes / (
+        capped(np.take(factors.kv_bandwidth_efficiency, w.generation) * factors.engine_attention_rate[e]) * bandwidth
+    )
+    heads_share = np.take(factors.attention_flop_efficiency, w.generation)
+    heads = capped(heads_share * factors.engine_attention_rate[e]) * w.wide_flop_per_ms
+    sequence = np.maximum(reading, w.decode_flop * w.tokens_per_step / heads)
+    fixed, host = _overhead_ms(w, factors)
+
+    # Prompts: the same products in long rows, joined with one reading of the weights in each chunk.
+    speed = factors.engine_prefill_rate[e]
+    narrow_ms, wide_ms = (
+        1.0 / (capped(flop * speed) * w.flop_per_ms),
+        1.0 / (capped(wide_flop * speed) * w.wide_flop_per_ms),
+    )
+    prompt_ms = w.attention_flop * np.where(w.attention_is_wide, wide_ms, narrow_ms) + w.mlp_flop * narrow_ms
+    prompt_expert_ms = w.expert_flop * narrow_ms / expert_share * imbalance
+    chunks = np.maximum(w.new_tokens / factors.prefill_chunk_tokens, 1.0)
+    quadratic = w.prompt_flop / (capped(heads_share * speed) * w.wide_flop_per_ms)
+    expert_weights = w.expert_bytes / stream * imbalance
+    alone = smooth_max(dense_ms * chunks, w.new_tokens * prompt_ms, factors.blend_exponent)
+    alone = alone + smooth_max(expert_weights * chunks, w.new_tokens * prompt_expert_ms, factors.blend_exponent)
+    alone = alone + quadratic + comm.milliseconds(w.new_tokens / chunks) * chunks
+    # Prompts run without a captured graph: the host launches every kernel, while the device works or waits.
+    alone = smooth_max(alone, factors.prompt_launch_multiple[e] * fixed * chunks, factors.blend_exponent)
+    full_chunk = comm.milliseconds(factors.prefill_chunk_tokens) / factors.prefill_chunk_tokens
+    share = w.new_tokens * (prompt_ms + prompt_expert_ms + full_chunk) + quadratic
+    shape = np.shape(weights)
+    amounts: dict[str, FloatArray | float] = {
+        "ranks": w.ranks,
+        "attention_data_parallel": w.attention_data_parallel,
+        "weights_ms": weights,
+        "token_ms": token,
+        "expert_weights_ms": expert_weights,
+        "expert_token_ms": expert_token,
+        "sequence_ms": sequence,
+        "comm_small_fixed_ms": comm.small_fixed_ms,
+        "comm_small_token_ms": comm.small_per_token_ms,
+        "comm_large_fixed_ms": comm.large_fixed_ms,
+        "comm_large_token_ms": comm.large_per_token_ms,
+        "comm_other_fixed_ms": comm.other_fixed_ms,
+        "comm_other_token_ms": comm.other_per_token_ms,
+        "fixed_ms": fixed,
+        "host_ms": host,
+        "prefill_ms": alone,
+        "prefill_share_ms": share,
+        "prefill_chunks": chunks,
+    }
+    columns: dict[str, FloatArray] = {name: np.broadcast_to(values, shape) for name, values in amounts.items()}
+    clump = np.where(w.equal_lengths, factors.clump_prompts_equal_lengths, factors.clump_prompts)
+    scalars = PreparedScalars(
+        output_tokens=w.output_tokens,
+        tokens_per_step=w.tokens_per_step,
+        log_miss=w.log_miss * factors.expert_token_spread,
+        active_share=w.active_share,
+        has_experts=bool(np.any(np.asarray(w.expert_layers) > 0)),
+        blend_exponent=factors.blend_exponent,
+        interference=factors.prefill_interference,
+        queue_fraction=factors.queue_fraction[e],
+        clump_prompts=clump if clump.ndim else float(clump),
+        request_ms=factors.request_overhead_ms[e],
+    )
+    return StepTimes(columns, scalars, comm)
 
 
 def _prepare_block(
@@ -128,80 +216,30 @@ def _prepare_block(
 ) -> tuple[PreparedColumns, PreparedScalars]:
     """A block of rows of ``prepare_columns``."""
     a, d = architecture, deployments
-    engine = ENGINES.index(traffic.engine)
     shards, cache = shard_weights(a, d), shard_cache(a, d)
-    comm = step_communication(a, d, factors)
     memory = memory_items(
         a, d, traffic, factors, usable_memory_fraction=usable_memory_fraction, shards=shards, cache=cache
     )
-    uneven = _uneven_stages(a.layers, d)
-    weights, token, prompt_token = _dense_times(d, shards, factors, uneven)
-    expert_weights = expert_token = np.zeros(d.size)
-    if a.moe_layers:
-        imbalance = np.where(d.expert_parallel > 1, factors.expert_imbalance, 1.0)
-        stream = stream_ms_per_byte(d, d.weight_bytes, factors) / factors.expert_bandwidth_factor
-        flop = compute_ms_per_flop(d, factors) / factors.expert_flop_factor
-        expert_weights = shards.expert_bytes * stream * uneven * imbalance
-        expert_token = FLOP_PER_PARAMETER * shards.expert_parameters_per_token * flop * uneven * imbalance
-    layer_us = a.layers * factors.layer_overhead_us[engine] + a.moe_layers * factors.moe_layer_overhead_us[engine]
-    fixed = factors.step_overhead_ms[engine] + layer_us * _MS_PER_US + np.zeros(d.size)
-    host = factors.sequence_overhead_us[engine] * _MS_PER_US + np.zeros(d.size)
-
-    new = max(traffic.input_tokens * (1.0 - traffic.prefix_hit_fraction), 1.0)
-    cached = traffic.input_tokens - new
-    chunks = max(new / factors.prefill_chunk_tokens, 1.0)
-    quadratic = prefill_attention_flop(a, new, cached) / d.tensor_parallel * attention_ms_per_flop(d, factors)
-    work = new * (prompt_token + expert_token)
-    transfer = comm.milliseconds(new / chunks) * chunks
-    joined = smooth_max(weights * chunks, new * prompt_token, factors.blend_exponent)
-    if a.moe_layers:
-        joined = joined + smooth_max(expert_weights * chunks, new * expert_token, factors.blend_exponent)
-    prefill = joined + quadratic + transfer + fixed * chunks
-    per_token = np.minimum(comm.small_per_token_ms, comm.large_per_token_ms) + comm.other_per_token_ms
-    share = work + quadratic + new * per_token
-    ranks = d.attention_data_parallel * d.pipeline_parallel
+    work = work_of(a, d, traffic, shards, cache)
+    times = times_of(work, factors)
+    comm = times.communication
     columns = PreparedColumns(
-        ranks=ranks,
-        attention_data_parallel=d.attention_data_parallel,
-        weights_ms=weights,
-        token_ms=token,
-        expert_weights_ms=expert_weights,
-        expert_token_ms=expert_token,
-        sequence_ms=decode_attention_ms(a, d, cache, decode_context_tokens(traffic), factors) * uneven,
-        comm_small_fixed_ms=comm.small_fixed_ms,
-        comm_small_token_ms=comm.small_per_token_ms,
-        comm_large_fixed_ms=comm.large_fixed_ms,
-        comm_large_token_ms=comm.large_per_token_ms,
-        comm_other_fixed_ms=comm.other_fixed_ms,
-        comm_other_token_ms=comm.other_per_token_ms,
-        fixed_ms=fixed,
-        host_ms=host,
-        prefill_ms=prefill,
-        prefill_share_ms=share,
-        prefill_chunks=chunks + np.zeros(d.size),
+        **times.columns,
         # All micro-batches pass an accelerator in one step of the replica: c / attention-DP sequences.
         link_bytes_per_sequence=comm.link_bytes_per_token
         * (1.0 + traffic.speculative_accepted_tokens)
         / d.attention_data_parallel,
-        prefill_link_gb_s=comm.link_bytes_per_token * d.pipeline_parallel * new / (prefill * 1e6),
+        prefill_link_gb_s=comm.link_bytes_per_token
+        * d.pipeline_parallel
+        * work.new_tokens
+        / (times.columns["prefill_ms"] * 1e6),
         link_limit_gb_s=comm.links.gb_s,
         width=d.width,
         kv_tokens_capacity=kv_tokens_available(memory, d, traffic),
         largest_concurrency=max_concurrency(memory, d),
         **_memory_columns(memory),
     )
-    scalars = PreparedScalars(
-        output_tokens=traffic.output_tokens,
-        tokens_per_sequence=1.0 + traffic.speculative_accepted_tokens,
-        tokens_per_step=1.0 + traffic.speculative_accepted_tokens,
-        log_miss=log1p(-a.active_experts / a.experts) if 0 < a.active_experts < a.experts else -np.inf,
-        has_experts=a.moe_layers > 0,
-        blend_exponent=factors.blend_exponent,
-        interference=factors.prefill_interference,
-        queue_fraction=factors.queue_fraction,
-        request_ms=float(factors.request_overhead_ms[engine]),
-    )
-    return columns, scalars
+    return columns, times.scalars
 
 
 def _memory_columns(memory: MemoryItems) -> dict[str, FloatArray]:

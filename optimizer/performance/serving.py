@@ -6,6 +6,7 @@ prompts of other requests are worked on in the same steps (continuous batching),
 output token by c / O prompts a step.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -19,6 +20,8 @@ from optimizer.performance.roofline import smooth_max
 from optimizer.units import MS_PER_S
 
 _MS_GB_PER_BYTE_S = 1e-6
+#: Other requests in flight from which on a clump of prompts is complete.
+_CLUMP_COMPANIONS = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +113,19 @@ class Prepared:
         return ServingPrediction(**out, **moving)
 
 
+class _ByName:
+    """Columns of a prepared block under their names, without copying them into a mapping."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: PreparedColumns) -> None:
+        self._columns = columns
+
+    def __getitem__(self, name: str) -> FloatArray:
+        values: FloatArray = getattr(self._columns, name)
+        return values
+
+
 def _constants(columns: PreparedColumns, shape: tuple[int, ...]) -> dict[str, FloatArray]:
     """Columns that the load does not change, as views of the shape of the load."""
     out: dict[str, FloatArray] = {"nvlink_limit_gb_s": columns.link_limit_gb_s}
@@ -119,22 +135,29 @@ def _constants(columns: PreparedColumns, shape: tuple[int, ...]) -> dict[str, Fl
     return {name: np.broadcast_to(values[:, None], shape) for name, values in out.items()}
 
 
-def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArray) -> dict[str, FloatArray]:
-    """All predictions of a block of rows."""
+def step_times(
+    columns: "Mapping[str, FloatArray] | _ByName", scalars: PreparedScalars, load: FloatArray
+) -> tuple[dict[str, FloatArray], FloatArray]:
+    """Times and rates at a load from the columns of ``StepTimes`` by name, and the time of a whole step.
+
+    TTFT of a request: its own prompt, in steps that also decode the others; half a step of waiting; the prompts
+    that came with it (a clump that ``others`` must be there to form); and its part of the queue of all others,
+    which every new wave of requests forms.
+    """
     s = scalars
 
     def column(name: str) -> FloatArray:
-        values: FloatArray = getattr(columns, name)
+        values = columns[name]
         return values[:, None] if load.ndim == 2 else values
 
     ranks, data_parallel = column("ranks"), column("attention_data_parallel")
     # Sequences of one micro-batch in one rank; a rank with fewer than one still runs the step.
     sequences = np.maximum(load / ranks, 1.0)
-    tokens = sequences if s.tokens_per_sequence == 1.0 else sequences * s.tokens_per_sequence
+    tokens = sequences * s.tokens_per_step
     weights = column("weights_ms")
     dense = smooth_max(weights, tokens * column("token_ms"), s.blend_exponent)
     if s.has_experts:
-        touched = -np.expm1(tokens * data_parallel * s.log_miss) if np.isfinite(s.log_miss) else 1.0
+        touched = np.maximum(-np.expm1(tokens * data_parallel * s.log_miss), s.active_share)
         expert_weights = column("expert_weights_ms") * touched
         experts = smooth_max(expert_weights, tokens * column("expert_token_ms"), s.blend_exponent)
         weights = weights + expert_weights
@@ -149,22 +172,17 @@ def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArr
     overhead = column("fixed_ms") + column("host_ms") * sequences
     step = dense + kv + communication + overhead
 
-    alone, share = column("prefill_ms"), column("prefill_share_ms")
+    share = column("prefill_share_ms")
     # Prompts of the other requests of the rank: each comes once in the O tokens of a request.
     others = sequences - 1.0
     per_step = 1.0 / s.tokens_per_step
     interference = others * share * (s.interference / s.output_tokens)
-    decode = step * per_step
-    tpot = decode + interference
-    # A new request waits for half a step, for part of the prompts that came with it, and its own prompt's steps
-    # carry the decoding of the others.
-    ttft = alone + others * share * s.queue_fraction + column("prefill_chunks") * kv + 0.5 * step + s.request_ms
+    tpot = step * per_step + interference
+    queued = others * s.queue_fraction + np.minimum(others * (1.0 / _CLUMP_COMPANIONS), 1.0) * s.clump_prompts
+    ttft = column("prefill_ms") + column("prefill_chunks") * kv + 0.5 * step + queued * share + s.request_ms
     latency = ttft + (s.output_tokens - 1.0) * tpot
     requests = load * (MS_PER_S / latency)
-    kv_gib = np.ceil(load / data_parallel) * column("sequence_gib")
-    kv_gib = np.maximum(kv_gib, column("longest_gib"))
-    link = np.maximum(column("link_bytes_per_sequence") * load * _MS_GB_PER_BYTE_S / step, column("prefill_link_gb_s"))
-    out = {
+    return {
         "tpot_ms": tpot,
         "ttft_ms": ttft,
         "latency_ms": latency,
@@ -176,10 +194,21 @@ def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArr
         "communication_ms": communication * per_step,
         "overhead_ms": overhead * per_step,
         "prefill_ms": interference,
-        "kv_gib": kv_gib,
-        "total_gib": column("fixed_gib") + kv_gib,
-        "nvlink_gb_s": link,
-    }
+    }, step
+
+
+def _evaluate(columns: PreparedColumns, scalars: PreparedScalars, load: FloatArray) -> dict[str, FloatArray]:
+    """All predictions of a block of rows."""
+
+    def column(name: str) -> FloatArray:
+        values: FloatArray = getattr(columns, name)
+        return values[:, None] if load.ndim == 2 else values
+
+    out, step = step_times(_ByName(columns), scalars, load)
+    kv_gib = np.ceil(load / column("attention_data_parallel")) * column("sequence_gib")
+    kv_gib = np.maximum(kv_gib, column("longest_gib"))
+    link = np.maximum(column("link_bytes_per_sequence") * load * _MS_GB_PER_BYTE_S / step, column("prefill_link_gb_s"))
+    out.update(kv_gib=kv_gib, total_gib=column("fixed_gib") + kv_gib, nvlink_gb_s=link)
     out.update(_constants(columns, load.shape))
     return out
 

@@ -39,7 +39,7 @@ def test_equals_trying_every_concurrency(limits: dict[str, Any]) -> None:
 
 def test_bounds_may_differ_by_row() -> None:
     prepared = prepare(b.LLAMA_8B, b.deploy(b.H100, tensor_parallel=[1, 1, 1]), Traffic(500, 300), load_factors())
-    found = highest_admissible_concurrency(prepared, tpot_ms=np.array([1.0, 15.0, np.inf]), max_concurrency=100)
+    found = highest_admissible_concurrency(prepared, tpot_ms=np.array([1.0, 8.0, np.inf]), max_concurrency=100)
     assert found[0] == 0
     assert 0 < found[1] < 100
     assert found[2] == 100
