@@ -212,8 +212,9 @@ class Compiled:
             states.kUnbounded: Reason.UNBOUNDED,
             states.kTimeLimit: Reason.TIME_LIMIT,
             states.kInterrupt: Reason.INTERRUPT,
-            states.kModelEmpty: Reason.OPTIMAL,
         }
+        if highs.getModelStatus() == states.kModelEmpty:
+            return Outcome(Reason.OPTIMAL, 0.0, 0.0, np.zeros(len(self.columns)), 0, seconds)
         reason = reasons.get(highs.getModelStatus(), Reason.ERROR)
         info = highs.getInfo()
         if reason in (Reason.INFEASIBLE, Reason.UNBOUNDED, Reason.ERROR) or info.primal_solution_status != 2:
@@ -231,8 +232,11 @@ class Compiled:
 
 
 def _set(highs: Any, name: str, value: object) -> None:
-    """Set an option; the solver answers a wrong name or type with a status and goes on, so the status is checked."""
-    if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+    """Set an option; the solver answers a wrong name or type with a status and goes on, so the status is checked.
+
+    It takes nan for a number, so that is checked here.
+    """
+    if value != value or highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
         raise SolverError(f"the solver refused {name} = {value!r}")
 
 
