@@ -1,6 +1,6 @@
 """Memory of one accelerator, item by item as engines compute it, and what it leaves for the cache.
 
-    pool = fraction x usable - weights - activation - graphs - collectives - runtime - reserve
+    pool = fraction x card - weights - activation - graphs - collectives - runtime - reserve
     activation = the larger of the forward pass and, where the head stands, the sampler; plus buffers of routed tokens
     sampler    = sequences x vocabulary x (logit + copies) + tokens x hidden + base
     forward    = tokens x (2 hidden + 3 widths of the MLP on the rank) + base
@@ -44,7 +44,8 @@ class MemoryItems:
     whole length when it ends, so this is the safe measure; the mean over time is about input + output / 2.
     ``longest_gib`` is the cache of the longest request, which must fit alone; windowed layers hold their window
     and the tokens of one step then, as engines reserve it at start. ``graphs_gib`` is 0 where the engine
-    captures graphs outside its fraction. ``pool_gib`` is what the usable memory leaves for the cache; it is
+    captures graphs outside its fraction. ``reserve_gib`` holds what the driver keeps of the card, as far as the
+    fraction covers it. ``pool_gib`` is what the usable memory leaves for the cache; it is
     negative where the weights do not fit.
     """
 
@@ -64,7 +65,7 @@ class MemoryItems:
 class MemoryReport:
     """``MemoryItems`` with what a reader asks next, per accelerator (columns of length n).
 
-    ``usable_gib`` is what weights, cache and the rest share; ``late_graphs_gib`` lies outside it.
+    ``usable_gib`` is what all items and the cache share; ``late_graphs_gib`` lies outside it.
     ``cache_gib_per_token`` is what one token of context adds on the heaviest stage (windowed layers left out),
     ``state_gib_per_sequence`` what a sequence takes whatever its length. ``kv_tokens`` counts tokens of requests
     of mean length over the replica, ``longest_kv_tokens`` those of the longest, as engines print it.
@@ -237,12 +238,17 @@ def memory_items(
     runtime = np.where(staged, kind.runtime_pipeline_gib, kind.runtime_gib)
     inside = kind.graph_gib if kind.graphs_inside else 0.0
     late = kind.graph_gib - inside
-    fixed = weights + activation + communication + runtime + (inside + factors.reserve_gib)
+    taken = weights + activation + communication + runtime + (inside + factors.reserve_gib)
     driver = driver_gib(d)
-    pool = _pool(d, kind, driver, usable_memory_fraction, weights, communication + runtime, fixed)
+    pool = _pool(d, kind, driver, usable_memory_fraction, weights, communication + runtime, taken)
     if late:
         # Late graphs take what the fraction leaves free, and the cache's memory where that is too little.
-        pool = np.minimum(pool, driver - fixed - late)
+        pool = np.minimum(pool, driver - taken - late)
+    # The fraction is of what the driver leaves; its share of the rest is reserved, so that all items and the
+    # whole pool come to the fraction of the card.
+    kept = d.memory_gib - driver
+    reserve = factors.reserve_gib + (kept if usable_memory_fraction is None else kept * usable_memory_fraction)
+    fixed = taken + (reserve - factors.reserve_gib)
     request = page_rounded(traffic.input_tokens + traffic.output_tokens, kind.page_tokens)
     longest = page_rounded(traffic.longest_tokens, kind.page_tokens)
     per_stage = shards.stage_fraction / BYTES_PER_GIB
@@ -255,7 +261,7 @@ def memory_items(
         graphs_gib=inside * ones,
         communication_gib=communication,
         runtime_gib=runtime,
-        reserve_gib=factors.reserve_gib * ones,
+        reserve_gib=reserve,
         fixed_gib=fixed,
         sequence_gib=cache.sequence_bytes(request) * per_stage,
         longest_gib=reserved * per_stage,
@@ -270,19 +276,19 @@ def _pool(
     fraction: FloatArray | float | None,
     weights: FloatArray,
     overhead: FloatArray,
-    fixed: FloatArray,
+    taken: FloatArray,
 ) -> FloatArray:
     """Cache memory: by the fraction that was asked for, or by the engine's default in its own sense."""
     if fraction is not None:
-        return np.asarray(driver * fraction - fixed, dtype=np.float64)
+        return np.asarray(driver * fraction - taken, dtype=np.float64)
     own = _default_fraction(deployments, engine)
     if engine.budget == "static":
         # What is left of the reserve is the engine's; activations and graphs may not outgrow the card.
-        return np.asarray(np.minimum((driver - overhead) * own - weights, driver - fixed), dtype=np.float64)
+        return np.asarray(np.minimum((driver - overhead) * own - weights, driver - taken), dtype=np.float64)
     if engine.budget == "free":
-        free = driver - fixed
+        free = driver - taken
         return np.asarray(np.where(free > 0, free * own, free), dtype=np.float64)
-    return np.asarray(driver * own - fixed, dtype=np.float64)
+    return np.asarray(driver * own - taken, dtype=np.float64)
 
 
 def kv_tokens_available(items: MemoryItems, deployments: Deployments, traffic: Traffic) -> FloatArray:

@@ -134,7 +134,7 @@ def test_own_defaults_in_each_engines_own_sense() -> None:
     driver = 79.65 * 0.9941
     static = (driver - 0.25) * (1 - reserve / 79.65)
     assert sglang.items.pool_gib[0] + sglang.items.weights_gib[0] == pytest.approx(static)
-    assert trtllm.items.pool_gib[0] == pytest.approx(0.9 * (driver - trtllm.items.fixed_gib[0]))
+    assert trtllm.items.pool_gib[0] == pytest.approx(0.9 * (79.65 - trtllm.items.fixed_gib[0]))
 
 
 def test_an_asked_fraction_bounds_everything_in_every_engine() -> None:
@@ -142,7 +142,8 @@ def test_an_asked_fraction_bounds_everything_in_every_engine() -> None:
         report = memory_report(
             b.LLAMA_8B, b.deploy(CARD), Traffic(4000, 192, engine=engine), load_factors(), usable_memory_fraction=0.8
         )
-        assert report.usable_gib[0] == pytest.approx(0.8 * 0.9941 * 79.65)
+        assert report.usable_gib[0] == pytest.approx(0.8 * 79.65)
+        assert report.items.reserve_gib[0] == pytest.approx(0.8 * 0.0059 * 79.65)
 
 
 def test_late_graphs_take_what_the_fraction_leaves() -> None:

@@ -124,5 +124,5 @@ def test_closed_form_is_the_border() -> None:
     deployments = b.deploy(b.H100)
     m = memory_items(b.LLAMA_8B, deployments, CHAT, load_factors())
     most = max_concurrency(m, deployments)[0]
-    assert m.fixed_gib[0] + most * m.sequence_gib[0] <= 79.65 * 0.9941 * 0.9
-    assert m.fixed_gib[0] + (most + 1) * m.sequence_gib[0] > 79.65 * 0.9941 * 0.9
+    assert m.fixed_gib[0] + most * m.sequence_gib[0] <= 79.65 * 0.9
+    assert m.fixed_gib[0] + (most + 1) * m.sequence_gib[0] > 79.65 * 0.9
