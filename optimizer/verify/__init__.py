@@ -23,7 +23,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
     from optimizer.verify.headroom import check_limits, own_reaches
     from optimizer.verify.money import check_lines, check_totals
     from optimizer.verify.origin import check_origin
-    from optimizer.verify.prediction import check_predictions, with_own_predictions
+    from optimizer.verify.prediction import asked_again
     from optimizer.verify.structure import check_structure
 
     ledger = Ledger()
@@ -37,9 +37,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
     check_structure(ledger, facts, plan)
     if ledger.findings:
         return tuple(ledger.findings)
-    factors = load_factors()
-    check_predictions(ledger, facts, plan, factors)
-    plan = with_own_predictions(facts, plan, factors)
+    plan = asked_again(ledger, facts, plan, load_factors())
     groups = {one.pool: group_facts(facts, one) for one in plan.servers}
     fleet = measure(facts, plan, groups)
     lines = own_lines(facts, plan, fleet)

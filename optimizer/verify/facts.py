@@ -71,12 +71,13 @@ def gather(instance: Instance) -> Facts:
     own = instance.catalog
     if isinstance(own, str):
         raise KeyError(own)
-    catalog = catalog.with_rows(
-        accelerators=own.accelerators,
-        purchase_prices=own.purchase_prices,
-        rental_offers=own.rental_offers,
-        cooling=own.cooling,
-    )
+    if any((own.accelerators, own.purchase_prices, own.rental_offers, own.cooling)):
+        catalog = catalog.with_rows(
+            accelerators=own.accelerators,
+            purchase_prices=own.purchase_prices,
+            rental_offers=own.rental_offers,
+            cooling=own.cooling,
+        )
     choices = instance.choices
     climate = catalog.climates[instance.site.climate]
     model = served(instance.workload.model, catalog)

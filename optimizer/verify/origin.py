@@ -75,8 +75,7 @@ def _check_rows(ledger: Ledger, facts: Facts, plan: Plan) -> None:
             own: dict[str, Any] = table[row.id].model_dump(mode="json")
             for key in sorted(own.keys() | row.row.keys()):
                 found, wanted = row.row.get(key, _NOTHING), own.get(key, _NOTHING)
-                same = canonical(found) == canonical(wanted)
-                ledger.check(same, "V-CATALOG", f"{path}.row.{key}", found, wanted, "differs from the catalogue")
+                ledger.same("V-CATALOG", f"{path}.row.{key}", found, wanted, "differs from the catalogue")
 
 
 def _check_hashes(ledger: Ledger, plan: Plan) -> None:

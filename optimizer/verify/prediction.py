@@ -125,30 +125,26 @@ def busy_kw_per_server(facts: Facts, one: Deployment) -> float:
     return idle_kw + occupied * (float(busy_power_kw(law, 1.0)) - idle_kw)
 
 
-def check_predictions(ledger: Ledger, facts: Facts, plan: Plan, factors: Factors) -> None:
-    """Every number of every prediction is the performance model's."""
+def asked_again(ledger: Ledger, facts: Facts, plan: Plan, factors: Factors) -> Plan:
+    """Every number of every prediction must be the performance model's.
+
+    Returns the same choice with the checker's predictions in place of the plan's: what follows believes only these.
+    """
+    deployments = []
     for place, one in enumerate(plan.deployments):
-        path = f"deployments[{place}].prediction"
         own = predict(facts, one, factors)
-        for name, number in own.numbers.items():
-            found = getattr(one.prediction, name)
-            same = found is number if found is None or number is None else close(found, number)
-            sentence = "differs from the performance model"
-            ledger.check(same, "V-PREDICT", f"{path}.{name}", found, number, sentence)
-        given = {key.removesuffix("_gib"): number for key, number in one.prediction.vram_items_gib.items()}
-        ledger.numbers("V-PREDICT", f"{path}.vram_items_gib", given, dict(own.items_gib), "memory items")
-        given = {key.removesuffix("_ms"): number for key, number in one.prediction.step_ms.items()}
-        ledger.numbers("V-PREDICT", f"{path}.step_ms", given, dict(own.step_ms), "parts of a step")
+        _check_prediction(ledger, f"deployments[{place}].prediction", one, own)
+        update = {**own.numbers, "vram_items_gib": dict(own.items_gib), "step_ms": dict(own.step_ms)}
+        deployments.append(one.model_copy(update={"prediction": one.prediction.model_copy(update=update)}))
+    return plan.model_copy(update={"deployments": tuple(deployments)})
 
 
-def with_own_predictions(facts: Facts, plan: Plan, factors: Factors) -> Plan:
-    """The same choice with the checker's predictions in place of the plan's: what follows believes only these."""
-    return plan.model_copy(
-        update={"deployments": tuple(_with_own_prediction(facts, one, factors) for one in plan.deployments)}
-    )
-
-
-def _with_own_prediction(facts: Facts, one: Deployment, factors: Factors) -> Deployment:
-    own = predict(facts, one, factors)
-    update = {**own.numbers, "vram_items_gib": dict(own.items_gib), "step_ms": dict(own.step_ms)}
-    return one.model_copy(update={"prediction": one.prediction.model_copy(update=update)})
+def _check_prediction(ledger: Ledger, path: str, one: Deployment, own: Predicted) -> None:
+    for name, number in own.numbers.items():
+        found = getattr(one.prediction, name)
+        same = found is number if found is None or number is None else close(found, number)
+        ledger.check(same, "V-PREDICT", f"{path}.{name}", found, number, "differs from the performance model")
+    given = {key.removesuffix("_gib"): number for key, number in one.prediction.vram_items_gib.items()}
+    ledger.numbers("V-PREDICT", f"{path}.vram_items_gib", given, dict(own.items_gib), "memory items")
+    given = {key.removesuffix("_ms"): number for key, number in one.prediction.step_ms.items()}
+    ledger.numbers("V-PREDICT", f"{path}.step_ms", given, dict(own.step_ms), "parts of a step")
