@@ -131,7 +131,7 @@ def deployment_id(candidates: Candidates, row: int, concurrency: int) -> str:
     return f"{name}/{server}/{layout}/{c.schemes[int(c.scheme_index[row])].id}/c{concurrency}"
 
 
-def program_data(offer: Offer, without: Without = Without()) -> ProgramData | None:
+def program_data(offer: Offer, without: Without = Without(), *, reduce: bool = True) -> ProgramData | None:
     """Data of the program, leaving out what a plan must do without; None where some class has no deployment left."""
     screened, candidates = offer.screened, offer.screened.candidates
     setting = candidates.setting
@@ -186,7 +186,7 @@ def program_data(offer: Offer, without: Without = Without()) -> ProgramData | No
         idle_kw={key: pool_idle_kw(setting, pool) for key, pool in pools.items() if pool.is_bought},
     )
     data = data.with_terms(offer.terms)
-    return prune(data.only_pools(undominated_pools(data))) if offer.dominate else data
+    return prune(data.only_pools(undominated_pools(data))) if offer.dominate and reduce else data
 
 
 def _largest(deployments: Iterable[Offered], capacity: dict[str, float], class_index: int) -> float:

@@ -69,7 +69,7 @@ def _seconds(timing: Mapping[str, float] | None) -> str:
 
 def _servers(group: ServerGroup, width: int) -> list[str]:
     total = group.servers * group.accelerators_per_server
-    parts = [f"{counted(group.servers, 'server')} of {group.accelerators_per_server} x {group.accelerator} ({total:,} accelerators)"]
+    parts = [f"{counted(group.servers, 'server')} of {group.accelerators_per_server} x {group.accelerator} ({counted(total, 'accelerator')})"]
     if group.spare:
         parts.append(f"{group.spare:,} of them spare")
     if group.cooling is not None:
