@@ -65,10 +65,8 @@ def test_a_tighter_limit_never_raises_a_concurrency() -> None:
 
 def test_border_of_a_latency_is_where_the_prediction_stands() -> None:
     """The very time that a row reaches is kept; a billionth less is not."""
-    one = small(
-        choices={"accelerators": ["l40s"], "schemes": ["w16a16"], "tensor_parallel": [1], "max_concurrency": 32}
-    )
-    free = screened(one)
+    choices = {"accelerators": ["l40s"], "schemes": ["w16a16"], "tensor_parallel": [1], "max_concurrency": 32}
+    free = screened(small(choices=choices))
     for name in ("tpot_ms", "ttft_ms", "latency_ms"):
         reached = float(getattr(free.prediction, name)[0])
         full = int(free.concurrency[free.rows[0]])
