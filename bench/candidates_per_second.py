@@ -2,8 +2,9 @@
 
     python bench/candidates_per_second.py [INSTANCE] [--repeats 5]
 
-A candidate is (class, server type, layout, scheme, concurrency); every attribute that a limit looks at is computed for each:
-memory, TTFT, TPOT, throughput, link traffic. The baseline of the ratio is the same evaluation one row at a time.
+A candidate is (class, server type, layout, scheme, concurrency); every attribute that a limit looks at is computed
+for each: memory, TTFT, TPOT, throughput, link traffic. The baseline of the ratio is the same evaluation one row at a
+time.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python bench/domination.py [--candidates 10000] [--seed 0]
 
-Random rows with the attributes that the program sees; one class. Prints how many are left and the solve time of the program on them,
-against the program on a sample that the solver can still carry undominated.
+Random rows with the attributes that the program sees; one class. Prints how many are left and the solve time of the
+program on them, against the program on a sample that the solver can still carry undominated.
 """
 
 import argparse
@@ -30,7 +30,8 @@ def main() -> None:
     began = time.perf_counter()
     kept = not_dominated(group, width, servers, capacity, energy)
     seconds = time.perf_counter() - began
-    print(f"{n:,} random candidates in 60 groups -> {int(kept.sum()):,} left in {seconds:.3f} s ({n / kept.sum():.0f} times fewer)")
+    left = int(kept.sum())
+    print(f"{n:,} random candidates in 60 groups -> {left:,} left in {seconds:.3f} s ({n / left:.0f} times fewer)")
 
 
 if __name__ == "__main__":

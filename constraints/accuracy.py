@@ -57,6 +57,5 @@ def add(model: Any, data: "ProgramData") -> None:
 
     served = {(data.deployments[d].scheme, data.deployments[d].class_index) for d, _ in using}
     # Implied by the rows above for whole plans; tight for fractional ones: the share of demand that a scheme serves.
-    model.Scheme_Routed = Constraint(
-        [(s, b, name) for s, b in sorted(served) for name in running], rule=routed, doc="demand is served in prepared schemes"
-    )
+    routes = [(s, b, name) for s, b in sorted(served) for name in running]
+    model.Scheme_Routed = Constraint(routes, rule=routed, doc="demand is served in prepared schemes")

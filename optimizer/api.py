@@ -46,7 +46,7 @@ def load(path: Path | str) -> Instance:
 
 
 def resolved(instance: Instance, instance_path: Path | None = None) -> Instance:
-    """The same instance with a model path replaced by the configuration that stands there, so that it means the same anywhere.
+    """The same instance with a model path replaced by the configuration there, so that it means the same anywhere.
 
     Raises InputError when the file is missing, unreadable or no configuration that is known.
     """
@@ -104,7 +104,8 @@ def solve(
 
     Raises
     ------
-    SolverError: the solver failed. StoppedWithoutPlan: stopped before any plan. InternalError: our own check refused the plan.
+    SolverError: the solver failed. StoppedWithoutPlan: stopped before any plan. InternalError: our own check refused
+    the plan.
     """
     from optimizer.answer import answer, plan_of, runners_up
     from optimizer.candidates import build_candidates
@@ -148,7 +149,9 @@ def solve(
             clock.lap("diagnosis")
             return Solved(None, diagnosis, EXIT_INFEASIBLE, clock.seconds)
         if found.outcome.reason in (Reason.TIME_LIMIT, Reason.INTERRUPT):
-            raise StoppedWithoutPlan(f"stopped by {found.outcome.reason.value.replace('_', ' ')} before any plan was found")
+            raise StoppedWithoutPlan(
+                f"stopped by {found.outcome.reason.value.replace('_', ' ')} before any plan was found"
+            )
         raise SolverError(f"the solver ended with {found.outcome.reason.value}")
     plan = plan_of(offer, found, options)
     others = runners_up(offer, plan, options, stop, deadline)
@@ -157,5 +160,7 @@ def solve(
     findings = verify(plan)
     clock.lap("verify")
     if findings:
-        raise InternalError("the plan does not stand up to its own check:\n" + "\n".join(str(one) for one in findings[:20]))
+        raise InternalError(
+            "the plan does not stand up to its own check:\n" + "\n".join(str(one) for one in findings[:20])
+        )
     return Solved(plan, None, EXIT_PROVEN if plan.outcome.holds == "proven" else EXIT_STOPPED, clock.seconds)

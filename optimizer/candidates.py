@@ -187,7 +187,10 @@ def block_width(model: ServedModel, option: SchemeOption) -> int:
 def _startable(
     setting: Setting, model: ServedModel, shape: tuple[int, int, int, int], block: int
 ) -> tuple[_Layouts, dict[str, int]]:
-    """Layouts that start on servers of (accelerators, scale-up domain, host size, may replicas span), and refusals by reason."""
+    """Layouts that start on servers of ``shape``, and refusals by reason.
+
+    ``shape``: accelerators, scale-up domain, host size, whether replicas may span servers.
+    """
     choices = setting.instance.choices
     size, domain, host, may_span = shape
     refused: dict[str, int] = {}

@@ -18,6 +18,7 @@ from optimizer.plan import Diagnosis, LimitKills, NearestCandidate
 from optimizer.screen import Screened
 from optimizer.solver import Options, solver_name
 
+
 def diagnose(offer: Offer, options: Options, stop: Stop | None, deadline: float) -> Diagnosis:
     """Why no plan exists, and what to change."""
     screened = offer.screened

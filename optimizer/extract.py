@@ -1,4 +1,4 @@
-"""From a solution of the program to a plan: rounded counts, exact rates, packing, the bill, what every limit has to spare."""
+"""From a solution of the program to a plan: whole counts, exact rates, packing, bill, headroom."""
 
 import math
 from collections.abc import Mapping
@@ -35,7 +35,6 @@ from optimizer.setting import Pool
 from optimizer.solver import Options, Outcome, Reason
 from optimizer.units import HOURS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
-
 #: Plans within this share of the least cost count as equal.
 TIE = 1e-6
 
@@ -44,8 +43,9 @@ TIE = 1e-6
 class Fleet:
     """The counts of a solution, whole numbers.
 
-    ``replicas`` by (deployment, pool), ``servers`` (spares included) and ``spare`` by pool, ``rates`` in requests/s by pair for each level
-    that lasts, in order; only what is not 0. ``fillings`` counts the servers of each maximal filling, where widths do not nest.
+    ``replicas`` by (deployment, pool), ``servers`` (spares included) and ``spare`` by pool, ``rates`` in requests/s
+    by pair for each level that lasts, in order; only what is not 0. ``fillings`` counts the servers of each maximal
+    filling, where widths do not nest.
     """
 
     replicas: dict[Pair, int]
@@ -77,7 +77,8 @@ def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
 def without_idle(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, int]:
     """The same fleet without replicas that neither the peak nor any level needs.
 
-    A replica on a server that is there anyway costs nothing, so the solver may leave some that no request reaches; nobody should deploy them.
+    A replica on a server that is there anyway costs nothing, so the solver may leave some that no request reaches;
+    nobody should deploy them.
     """
     left = dict(replicas)
     rates = serving_rates(data, left)
@@ -98,8 +99,8 @@ def without_idle(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, 
 def serving_rates(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, tuple[float, ...]]:
     """Requests/s of each pair at each level that lasts, at the least energy cost.
 
-    With replicas given, the best split of a class's demand fills the deployments with the cheapest energy per unit of demand first: the
-    continuous knapsack. So no solver tolerance is left in the rates.
+    With replicas given, the best split of a class's demand fills the deployments with the cheapest energy per unit of
+    demand first: the continuous knapsack. So no solver tolerance is left in the rates.
     """
     yearly = data.yearly_by_quantity
     rates: dict[Pair, list[float]] = {pair: [] for pair in replicas}
@@ -112,7 +113,9 @@ def serving_rates(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair,
                 one, pool = data.deployments[d], data.pools[q]
                 usd = 0.0
                 if pool.is_bought:
-                    usd = data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) / one.demand_weight
+                    usd = (
+                        data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) / one.demand_weight
+                    )
                 costs.append((usd, position))
             served = {}
             for _, position in sorted(costs):
@@ -165,7 +168,8 @@ def busy_kwh(data: ProgramData, fleet: Fleet, q: str) -> float:
     """Energy above idle that requests cause on a bought pool, kWh a year before PUE."""
     hours = [level.hours_per_year for level in data.billed_levels.values()]
     return sum(
-        data.busy_kwh_per_request_rate(data.deployments[d], data.pools[q]) * sum(h * r for h, r in zip(hours, rates, strict=True))
+        data.busy_kwh_per_request_rate(data.deployments[d], data.pools[q])
+        * sum(h * r for h, r in zip(hours, rates, strict=True))
         for (d, p), rates in fleet.rates.items()
         if p == q
     )
@@ -195,15 +199,17 @@ def pack(data: ProgramData, fleet: Fleet) -> tuple[PackedServers, ...]:
 
 
 def _shapes(data: ProgramData, fleet: Fleet, q: str) -> list[dict[int, int]] | None:
-    """What each server of a pool holds by width, from the program's fillings; None where widths nest and any order packs well."""
+    """What each server of a pool holds by width, from the program's fillings; None where widths nest."""
     if q not in fleet.fillings:
         return None
     fillings = data.patterns_by_pool[q]
     return [dict(fillings[number]) for number, count in fleet.fillings[q].items() for _ in range(count)]
 
 
-def _filled(narrow: list[tuple[int, str]], accelerators: int, shapes: list[dict[int, int]] | None) -> list[dict[str, int]]:
-    """Replicas by server, largest first: into the shapes given, or into the first server with room (exact where widths nest)."""
+def _filled(
+    narrow: list[tuple[int, str]], accelerators: int, shapes: list[dict[int, int]] | None
+) -> list[dict[str, int]]:
+    """Replicas by server, largest first: into the shapes given, or the first with room (exact where widths nest)."""
     servers: list[dict[str, int]] = []
     room: list[int] = []
     if shapes is not None:
@@ -243,7 +249,8 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
         usd_per_year_by_component=by_component(lines, BILL_COMPONENTS),
         usd_per_year=yearly,
         usd_per_hour=yearly / HOURS_PER_YEAR,
-        usd_over_horizon=yearly / capital_recovery_factor(instance.economics.discount_rate, instance.economics.horizon_years),
+        usd_over_horizon=yearly
+        / capital_recovery_factor(instance.economics.discount_rate, instance.economics.horizon_years),
         usd_per_million_output_tokens=yearly / tokens * TOKENS_PER_MILLION,
         capital_usd=math.fsum(line.capital_usd for line in lines),
         assumed_fraction=assumed_fraction(lines),
@@ -417,12 +424,16 @@ def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
             told.append(f"{key}: no measured serving point stands behind its predictions; measure before buying")
         if row.confidence == "low":
             told.append(f"{key}: its figures are of low confidence")
-    for refusal in data.setting.refusals:
-        if refusal.server_type in data.server_types and any(
-            data.pools[q].is_bought and data.pools[q].server_type.id == refusal.server_type for q in fleet.servers
-        ):
-            told.append(f"{refusal.server_type} is not offered with {refusal.cooling}: {refusal.reason}")
-    if data.setting.instance.targets.accuracy_floor_fraction is None and data.setting.instance.targets.accuracy_floor_score is None:
+    bought = {data.pools[q].server_type.id for q in fleet.servers if data.pools[q].is_bought}
+    told += [
+        f"{refusal.server_type} is not offered with {refusal.cooling}: {refusal.reason}"
+        for refusal in data.setting.refusals
+        if refusal.server_type in bought
+    ]
+    if (
+        data.setting.instance.targets.accuracy_floor_fraction is None
+        and data.setting.instance.targets.accuracy_floor_score is None
+    ):
         told.append("no accuracy floor is stated: 0.99 of the unquantized model is held")
     return tuple(told)
 
@@ -455,7 +466,9 @@ def catalog_rows(
     keys |= {("cooling", key[1]) for key in quantities if key[0] == "PlantKw"}
     keys |= {("fabrics", key[1]) for key in quantities if key[0] == "FabricAccelerators"}
     for d, _ in fleet.replicas:
-        scheme = screened.candidates.schemes[int(screened.candidates.scheme_index[screened.rows[data.deployments[d].row]])]
+        scheme = screened.candidates.schemes[
+            int(screened.candidates.scheme_index[screened.rows[data.deployments[d].row]])
+        ]
         keys |= {("schemes", scheme.scheme.id), ("kv_schemes", scheme.kv_scheme.id)}
     if screened.candidates.model.catalog_id is not None:
         keys.add(("models", screened.candidates.model.catalog_id))

@@ -84,7 +84,8 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
         place = int(np.argmin(left))
         binding = alone.get(name, 0) > 0 if name == "accuracy" else not bool(one_more[name][place])
         if name == "vram_gib":
-            # The engine's cache ends before the memory it may use: pages are whole, and it has slots for so many sequences.
+            # The engine's cache ends before the memory it may use: pages are whole, and it has slots
+            # for so many sequences.
             binding |= bool(screened.concurrency[rows[place]] >= seen.largest_concurrency[positions[place]])
         yield row_of(
             name, float(needed[place]), float(reached[place]), binding=binding, where=names[int(positions[place])]

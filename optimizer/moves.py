@@ -1,15 +1,16 @@
 """The least move of each single limit that makes an instance solvable, each verified and priced by solving.
 
-A cap of the fleet (power, racks, money, supply, types) is moved to the least use of it that any plan needs: the program with that use
-as its objective and without the cap. A limit of one deployment is moved to the first value at which every class has a candidate, and
-further, by bisection, where the caps of the fleet ask for more. A looser limit never makes a plan impossible, so both are exact to
-their resolution.
+A cap of the fleet (power, racks, money, supply, types) is moved to the least use of it that any plan needs: the
+program with that use as its objective and without the cap. A limit of one deployment is moved to the first value at
+which every class has a candidate, and further, by bisection, where the caps of the fleet ask for more. A looser limit
+never makes a plan impossible, so both are exact to their resolution.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,12 +83,14 @@ class Search:
 
 
 def single_changes(offer: Offer, options: Options, stop: Stop | None, deadline: float) -> Iterator[SingleChange]:
-    """Every single limit that suffices when it moves alone, by the least it must move, with the cost of the plan it opens."""
+    """Every single limit that suffices alone, by the least it must move, with the cost of the plan it opens."""
     search = Search(offer, offer.screened.candidates.factors, options, stop, deadline)
     for name, (section, field) in DEPLOYMENT_FIELDS.items():
         now = current(search.instance, section, field)
         if now is not None and not search.over():
-            yield from _described(search, name, section, field, now, _least_deployment_move(search, name, section, field, now))
+            yield from _described(
+                search, name, section, field, now, _least_deployment_move(search, name, section, field, now)
+            )
     for name, section, field, key, usage in _caps(search.instance):
         if not search.over():
             now = _cap_now(search.instance, section, field, key)
@@ -236,7 +239,7 @@ Usage = Callable[[Any, ProgramData], Any]
 
 
 def _caps(instance: Instance) -> Iterator[tuple[str, str, str, str | None, Usage]]:
-    """Caps of the fleet that are set: limit, section, field, key, and what a plan uses of it as an expression of the program."""
+    """Caps that are set: limit, section, field, key, and what a plan uses of it as an expression of the program."""
     site, economics, choices = instance.site, instance.economics, instance.choices
     if site.power_kw is not None:
         yield "power_kw", "site", "power_kw", None, _power
@@ -247,7 +250,7 @@ def _caps(instance: Instance) -> Iterator[tuple[str, str, str, str | None, Usage
     if economics.budget_usd_per_year is not None:
         yield "budget_usd_per_year", "economics", "budget_usd_per_year", None, _yearly
     for key in sorted(choices.supply):
-        yield "supply", "choices", "supply", key, lambda model, data, key=key: _accelerators(model, data, key)
+        yield "supply", "choices", "supply", key, partial(_accelerators, key=key)
     if choices.max_accelerator_types is not None:
         yield "accelerator_types", "choices", "max_accelerator_types", None, _types
 

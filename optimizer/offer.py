@@ -212,8 +212,8 @@ def _in_service_bounds(
 ) -> dict[str, int]:
     """No optimal plan needs more servers in service of a type: those of the thirstiest deployments.
 
-    Capacity beyond a class's demand is less than one largest replica (see ``_replica_bounds``). Replicas of one width fill
-    servers without a gap but in the last, so each further width adds at most one server.
+    Capacity beyond a class's demand is less than one largest replica (see ``_replica_bounds``). Replicas of one width
+    fill servers without a gap but in the last, so each further width adds at most one server.
     """
     largest = [_largest(deployments.values(), capacity, index) for index in range(len(demand))]
     result = {}

@@ -19,7 +19,9 @@ _HOLDS = {"proven": "optimal, proven", "feasible": "best found, not proven"}
 
 def render(plan: Plan, timing: Mapping[str, float] | None = None, width: int = 80) -> str:
     """The plan on one screen, ``width`` columns wide."""
-    lines = [*_title(plan.name, f"{_HOLDS[plan.outcome.holds]} (gap {percent(plan.outcome.gap)}){_seconds(timing)}", width)]
+    lines = [
+        *_title(plan.name, f"{_HOLDS[plan.outcome.holds]} (gap {percent(plan.outcome.gap)}){_seconds(timing)}", width)
+    ]
     for group in plan.servers:
         lines += _servers(group, width)
     for number, one in enumerate(plan.deployments):
@@ -41,7 +43,10 @@ def render_diagnosis(diagnosis: Diagnosis, timing: Mapping[str, float] | None = 
     else:
         lines += wrapped(
             "Searched",
-            [f"{search.admissible:,} of {counted(search.candidates, 'candidate')} meet their own limits; no fleet of them meets the caps"],
+            [
+                f"{search.admissible:,} of {counted(search.candidates, 'candidate')} meet their own limits",
+                "no fleet of them meets the caps",
+            ],
             width,
             12,
         )
@@ -69,7 +74,8 @@ def _seconds(timing: Mapping[str, float] | None) -> str:
 
 def _servers(group: ServerGroup, width: int) -> list[str]:
     total = group.servers * group.accelerators_per_server
-    parts = [f"{counted(group.servers, 'server')} of {group.accelerators_per_server} x {group.accelerator} ({counted(total, 'accelerator')})"]
+    unit = f"{group.accelerators_per_server} x {group.accelerator}"
+    parts = [f"{counted(group.servers, 'server')} of {unit} ({counted(total, 'accelerator')})"]
     if group.spare:
         parts.append(f"{group.spare:,} of them spare")
     if group.cooling is not None:
@@ -125,12 +131,15 @@ def _limits(rows: tuple[Headroom, ...], width: int) -> list[str]:
         needed = f"{relation} {_value(row.needed)}"
         mark = "  <- binds" if row.binding else ""
         label = f"{row.label}{', ' + unit if unit else ''}"
-        lines.append(f"  {label[: name_width - 1]:<{name_width}}{needed:>14}{_value(row.reached):>12}{percent(row.spare_fraction):>10}{mark}")
+        figures = f"{needed:>14}{_value(row.reached):>12}{percent(row.spare_fraction):>10}"
+        lines.append(f"  {label[: name_width - 1]:<{name_width}}{figures}{mark}")
     return lines
 
 
 def _short(unit: str) -> str:
-    return {"accelerators": "", "servers": "", "racks": "", "types": "", "requests/s or users": "requests/s"}.get(unit, unit)
+    return {"accelerators": "", "servers": "", "racks": "", "types": "", "requests/s or users": "requests/s"}.get(
+        unit, unit
+    )
 
 
 def _value(value: float) -> str:

@@ -7,8 +7,9 @@ def significant(value: float, digits: int = 3) -> str:
     """A number with ``digits`` significant digits and thousands separators: 0.0123, 1.23, 12.3, 1,230."""
     if value == 0.0 or not math.isfinite(value):
         return f"{value:.0f}" if value == 0.0 else str(value)
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, places)
+    rounded = round(value, digits - 1 - math.floor(math.log10(abs(value))))
+    # Rounding may have reached the next power of ten (9.996 -> 10), which takes a place less.
+    places = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{rounded:,.{max(0, places)}f}"
 
 

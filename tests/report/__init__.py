@@ -1,0 +1,1 @@
+"""Tests of what plans look like to people."""
