@@ -100,6 +100,11 @@ class Listing:
     fabrics: dict[float, tuple[Fabric, ...]]
     electricity_usd: float
 
+    def under(self, instance: Instance) -> "Listing":
+        """The same for an instance that differs in demand and in limits of the fleet only."""
+        classes = instance.workload.all_classes()
+        return replace(self, instance=instance, classes=classes, demand=tuple(demand_of(one) for one in classes))
+
     def filtered(self, pool_stays: Callable[[Pool], bool], column_stays: Callable[[Column], bool]) -> "Listing":
         """The same with fewer pools and deployments; pools that no deployment runs on go."""
         columns = [one for one in self.columns if pool_stays(self.pools[one.pool]) and column_stays(one)]

@@ -421,12 +421,11 @@ def draw(seed: int) -> Drawn:
             continue
         _set_demand(random, document, listing, random.choice((0.4, 1.0, 2.0, 3.0, 4.5)))
         try:
-            # Demand changes nothing that was listed but the right-hand sides.
-            free = answer(list_instance(read(document)), MOST_STEPS)
+            free = answer(listing.under(read(document)), MOST_STEPS)
             if free is not None:
                 _set_caps(random, document, free)
             instance = read(document)
-            listing = list_instance(instance)
+            listing = listing.under(instance)
             expected = answer(listing, MOST_STEPS)
         except TooLarge:
             continue
