@@ -14,7 +14,7 @@ from optimizer.offer import Offer, Without, program_data
 from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
-from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
+from optimizer.solver import Compiled, FloatArray, Options, Outcome, Reason, solver_name
 
 Stop = Callable[[], bool]
 
@@ -69,32 +69,47 @@ def _break_ties(
     model: Any,
     data: ProgramData,
     outcome: Outcome,
-    values: np.ndarray[Any, np.dtype[np.float64]],
+    values: FloatArray,
     options: Options,
     deadline: float,
     stop: Stop | None,
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+) -> FloatArray:
     """Among plans within ``TIE`` of the least cost: fewest accelerators, then fewest types, then names in order.
 
-    Lexicographic by hand: the cost becomes a row, then the count of accelerators and a small preference for names
-    that come first is minimised. Types are few, so their order is that of names: a fleet of one name comes before a
-    mixed one of as many accelerators.
+    Lexicographic by hand: the cost becomes a row, then the count of accelerators is minimised with half an accelerator
+    at most for all names together. Where that fleet is a mix, types are counted too, at a quarter of an accelerator for
+    all of them, and names weigh less than one type.
     """
     cost = compiled.cost_vector(model.TotalCost.expr)
     compiled.add_row(cost, outcome.objective + TIE * abs(outcome.objective))
     accelerators = compiled.cost_vector(model.Accelerators)
-    pools = sorted(data.pools)
+    column = {q: compiled.column_of(model.Servers[q]) for q in sorted(data.pools)}
     most = sum(data.max_servers.values()) + 1.0
     order = np.zeros_like(accelerators)
-    for rank, q in enumerate(pools):
-        column = compiled.column_of(model.Servers[q])
+    for rank, place in enumerate(column.values()):
         # All ranks together stay below one accelerator, so names never buy one.
-        order[column] = rank / (len(pools) * most)
-    compiled.set_objective(accelerators + 0.5 * order)
-    compiled.start_from(values)
-    left = max(1e-3, deadline - time.perf_counter())
-    second = compiled.solve(Options(gap=1e-9, time_limit_s=left, threads=options.threads, seed=options.seed), stop)
-    return values if second.values is None else compiled.rounded(second.values)
+        order[place] = rank / (len(column) * most)
+
+    def least(costs: FloatArray, start: FloatArray) -> FloatArray | None:
+        compiled.set_objective(costs)
+        compiled.start_from(start)
+        left = max(1e-3, deadline - time.perf_counter())
+        found = compiled.solve(Options(gap=1e-9, time_limit_s=left, threads=options.threads, seed=options.seed), stop)
+        return None if found.values is None else compiled.rounded(found.values)
+
+    def used(fleet: FloatArray) -> list[bool]:
+        return [any(fleet[column[q]] > 0.5 for q in members) for members in data.accelerator_pools.values()]
+
+    best = least(accelerators + 0.5 * order, values)
+    if best is None or sum(used(best)) < 2:
+        return values if best is None else best
+    for members in data.accelerator_pools.values():
+        compiled.add_switch({column[q]: float(data.max_servers[q]) for q in members})
+    switches = np.array(used(best), dtype=np.float64)
+    share = 0.25 / switches.size
+    costs = np.concatenate((accelerators + 0.5 * share * order, np.full(switches.size, share)))
+    fewest = least(costs, np.concatenate((best, switches)))
+    return best if fewest is None else fewest
 
 
 def plan_of(offer: Offer, solved: Answer, options: Options) -> Plan:

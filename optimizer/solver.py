@@ -156,8 +156,17 @@ class Compiled:
 
     def set_objective(self, costs: FloatArray) -> None:
         """Minimise other costs from now on."""
-        count = len(self.columns)
-        self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), costs)
+        self._highs.changeColsCost(costs.size, np.arange(costs.size, dtype=np.int32), costs)
+
+    def add_switch(self, bounds: Mapping[int, float]) -> int:
+        """Add a binary column that is 1 where any of the given columns, each with its upper bound, is not 0."""
+        switch = int(self._highs.getNumCol())
+        self._highs.addCol(0.0, 0.0, 1.0, 0, np.empty(0, dtype=np.int32), np.empty(0))
+        self._highs.changeColIntegrality(switch, highspy.HighsVarType.kInteger)
+        for column, upper in bounds.items():
+            indices = np.array([column, switch], dtype=np.int32)
+            self._highs.addRow(-highspy.kHighsInf, 0.0, 2, indices, np.array([1.0, -upper]))
+        return switch
 
     def add_row(self, coefficients: FloatArray, upper: float) -> None:
         """Add ``coefficients x <= upper``."""
@@ -165,7 +174,7 @@ class Compiled:
         self._highs.addRow(-highspy.kHighsInf, upper, columns.size, columns, coefficients[columns])
 
     def start_from(self, values: FloatArray) -> None:
-        """Give the solver a plan to start from."""
+        """Give the solver a plan to start from, added switches included."""
         solution = highspy.HighsSolution()
         solution.col_value = list(values)
         self._highs.setSolution(solution)
@@ -219,7 +228,8 @@ class Compiled:
         info = highs.getInfo()
         if reason in (Reason.INFEASIBLE, Reason.UNBOUNDED, Reason.ERROR) or info.primal_solution_status != 2:
             return Outcome(reason, float("nan"), -float("inf"), None, info.mip_node_count, seconds)
-        values = np.array(highs.getSolution().col_value)
+        # Switches added since the program was compiled are no variables of it.
+        values = np.array(highs.getSolution().col_value)[: len(self.columns)]
         bound = info.mip_dual_bound if self._integers.any() else info.objective_function_value
         return Outcome(reason, info.objective_function_value, bound, values, info.mip_node_count, seconds)
 

@@ -50,6 +50,12 @@ def test_then_names_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
         assert servers(by_hand(monkeypatch, tied(names, (8, 8)))) == {"a_air": 2}
 
 
+def test_fewest_types_go_before_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One a and one b would come first by name; two c are one type."""
+    data = tied(("a", "b", "c"), (8, 8, 8), supply={"a": 8, "b": 8})
+    assert servers(by_hand(monkeypatch, data)) == {"c_air": 2}
+
+
 def test_ties_within_a_millionth_count_as_equal_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     for dearer, best in ((1e-7, "b_air"), (1e-5, "a_air")):
         big, small_one = server_type("a"), server_type("b", per_server=4)

@@ -259,6 +259,21 @@ def test_a_start_never_changes_the_optimum(start: dict[int, float]) -> None:
     assert compiled.solve(EXACT).objective == pytest.approx(7.0)
 
 
+def test_a_switch_is_on_where_its_columns_are_not_nought() -> None:
+    model = toy()
+    compiled = Compiled(model)
+    y = compiled.column_of(model.y)
+    switch = compiled.add_switch({y: 10.0})
+    costs = np.append(compiled.cost_vector(model.cost.expr), 6.0)
+    assert costs.size == switch + 1
+    compiled.set_objective(costs)
+    outcome = compiled.solve(EXACT)
+    # Any y costs 6 more than its 2: four x at 3 (12) beat 3.5 y at 2 and the switch (13).
+    assert outcome.objective == pytest.approx(12.0)
+    assert outcome.values is not None
+    assert outcome.values.tolist() == pytest.approx([4.0, 0.0])
+
+
 def test_columns_of_variables() -> None:
     model = toy()
     compiled = Compiled(model)
