@@ -233,54 +233,78 @@ def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan |
 
     Every class is served at every level.
     """
-    targets, instance = data.setting.instance.targets, data.setting.instance
-    in_service: dict[str, float] = {}
-    busy: dict[str, float] = {}
+    if len(replicas) > len(data.demand) and any(q in data.patterns_by_pool for _, q in replicas):
+        return None
+    in_service = _servers_in_service(data, replicas)
+    spare = _spares(data, in_service)
+    servers = {q: count + spare.get(q, 0) for q, count in in_service.items()}
+    if any(count > data.max_servers[q] for q, count in servers.items()):
+        return None
+    quantities = _quantities(data, replicas, servers, _busy_kwh(data, replicas))
+    if quantities is None or not _within_caps(data, servers, quantities):
+        return None
+    return SimplePlan(
+        dict(replicas), servers, spare, quantities, _total(data.yearly_by_quantity, quantities) / HOURS_PER_YEAR
+    )
+
+
+def _total(prices: Mapping[QuantityKey, float], quantities: Mapping[QuantityKey, float]) -> float:
+    return sum(prices.get(key, 0.0) * amount for key, amount in quantities.items())
+
+
+def _servers_in_service(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[str, int]:
+    """Whole servers by pool; where widths do not nest each deployment fills servers of its own."""
+    taken: dict[str, float] = {}
+    for (d, q), count in replicas.items():
+        servers = count * data.deployments[d].servers_per_replica
+        taken[q] = taken.get(q, 0.0) + (math.ceil(servers - 1e-9) if q in data.patterns_by_pool else servers)
+    return {q: math.ceil(servers - 1e-9) for q, servers in taken.items()}
+
+
+def _spares(data: ProgramData, in_service: Mapping[str, int]) -> dict[str, int]:
+    """Spares of each bought type, all in the first pool of the type in use."""
+    targets = data.setting.instance.targets
+    own: dict[str, list[str]] = {}
+    for q in in_service:
+        if data.pools[q].is_bought:
+            own.setdefault(data.pools[q].server_type.id, []).append(q)
+    result = {}
+    for members in own.values():
+        total = sum(in_service[q] for q in members)
+        result[members[0]] = max(math.ceil(targets.spare_fraction * total - 1e-9), targets.spare_servers)
+    return result
+
+
+def _busy_kwh(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[str, float]:
+    """Energy above idle by bought pool; requests go to deployments by their capacity, the same share at every level."""
+    hours = sum(level.fraction * level.hours_per_year for level in data.billed_levels.values())
+    capacity = [0.0] * len(data.demand)
+    for (d, _), count in replicas.items():
+        capacity[data.deployments[d].class_index] += data.capacity[d] * count
+    result: dict[str, float] = {}
     for (d, q), count in replicas.items():
         one, pool = data.deployments[d], data.pools[q]
-        if q in data.patterns_by_pool and len(replicas) > len(data.demand):
-            return None
-        whole = round(1.0 / one.servers_per_replica) if one.servers_per_replica < 1.0 else 1
-        in_service[q] = in_service.get(q, 0.0) + (
-            count * one.servers_per_replica
-            if q not in data.patterns_by_pool and whole > 1
-            else math.ceil(count * one.servers_per_replica - 1e-9)
-        )
         if pool.is_bought:
-            # Requests go to deployments by their capacity, the same share at every level.
-            mine = sum(
-                data.capacity[other] * n
-                for (other, _), n in replicas.items()
-                if data.deployments[other].class_index == one.class_index
-            )
-            served = data.demand[one.class_index] / one.demand_weight * data.capacity[d] * count / mine
-            kwh = sum(level.fraction * level.hours_per_year for level in data.billed_levels.values()) * served
-            busy[q] = busy.get(q, 0.0) + kwh * data.busy_kwh_per_request_rate(one, pool)
-    counts = {q: math.ceil(servers - 1e-9) for q, servers in in_service.items()}
-    spare: dict[str, int] = {}
-    for type_id in {data.pools[q].server_type.id for q in in_service}:
-        own = [q for q in in_service if data.pools[q].server_type.id == type_id and data.pools[q].is_bought]
-        if own:
-            total = sum(counts[q] for q in own)
-            spare[own[0]] = max(math.ceil(targets.spare_fraction * total - 1e-9), targets.spare_servers)
-    counts = {q: count + spare.get(q, 0) for q, count in counts.items()}
-    if any(count > data.max_servers[q] for q, count in counts.items()):
-        return None
-    quantities = _quantities(data, replicas, counts, busy)
-    if quantities is None:
-        return None
-    prices = data.yearly_by_quantity
-    yearly = sum(prices.get(key, 0.0) * amount for key, amount in quantities.items())
-    capital = sum(data.capital_by_quantity.get(key, 0.0) * amount for key, amount in quantities.items())
+            share = data.capacity[d] * count / capacity[one.class_index]
+            rate = data.demand[one.class_index] / one.demand_weight * share
+            result[q] = result.get(q, 0.0) + hours * rate * data.busy_kwh_per_request_rate(one, pool)
+    return result
+
+
+def _within_caps(data: ProgramData, servers: Mapping[str, int], quantities: Mapping[QuantityKey, float]) -> bool:
+    """Whether a fleet keeps every cap of the instance."""
+    instance = data.setting.instance
     economics, site, choices = instance.economics, instance.site, instance.choices
-    bought = {q: count for q, count in counts.items() if data.pools[q].is_bought}
+    bought = {q: count for q, count in servers.items() if data.pools[q].is_bought}
     power = sum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items())
     racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
+    capital = _total(data.capital_by_quantity, quantities)
+    yearly = _total(data.yearly_by_quantity, quantities)
     used: dict[str, int] = {}
-    for q, count in counts.items():
+    for q, count in servers.items():
         row = data.pools[q].server_type
         used[row.accelerator.id] = used.get(row.accelerator.id, 0) + count * row.accelerators
-    keeps = (
+    return (
         (economics.budget_capex_usd is None or capital <= economics.budget_capex_usd)
         and (economics.budget_usd_per_year is None or yearly <= economics.budget_usd_per_year)
         and (site.power_kw is None or power <= site.power_kw)
@@ -288,7 +312,6 @@ def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan |
         and all(count <= choices.supply.get(key, count) for key, count in used.items())
         and (choices.max_accelerator_types is None or len(used) <= choices.max_accelerator_types)
     )
-    return SimplePlan(dict(replicas), counts, spare, quantities, yearly / HOURS_PER_YEAR) if keeps else None
 
 
 def _quantities(
