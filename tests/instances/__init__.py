@@ -1,0 +1,1 @@
+"""The shipped instances: each is read, solved, verified and equal to its expected answer."""

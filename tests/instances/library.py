@@ -1,0 +1,167 @@
+"""The problem library: names, solved answers, and the record of an answer that is kept in ``instances/expected``."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from optimizer import api
+from optimizer.plan import Deployment, Diagnosis, Plan
+
+FOLDER: Final = Path(__file__).parents[2] / "instances"
+EXPECTED: Final = FOLDER / "expected"
+#: Relative difference below which two figures are the same.
+SAME: Final = 1e-6
+
+Record = dict[str, Any]
+
+
+def names() -> tuple[str, ...]:
+    """Every shipped instance by the name of its file; answers that lie beside them are none."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.json") if "." not in path.stem))
+
+
+def path_of(name: str) -> Path:
+    """File of an instance."""
+    return FOLDER / f"{name}.json"
+
+
+@cache
+def solved(name: str) -> api.Solved:
+    """The answer, solved once a session."""
+    path = path_of(name)
+    return api.solve(api.load(path), instance_path=path)
+
+
+def record(answer: api.Solved) -> Record:
+    """What is kept of an answer: choice, cost, what holds it back, and the figures that the README shows."""
+    if answer.plan is not None:
+        return {"exit_code": answer.exit_code, **_of_plan(answer.plan)}
+    assert answer.diagnosis is not None
+    return {"exit_code": answer.exit_code, **_of_diagnosis(answer.diagnosis)}
+
+
+def _of_plan(plan: Plan) -> Record:
+    bill = plan.bill
+    counts: dict[str, int] = {}
+    for group in plan.servers:
+        counts[group.accelerator] = counts.get(group.accelerator, 0) + group.servers * group.accelerators_per_server
+    return {
+        "name": plan.name,
+        "holds": plan.outcome.holds,
+        "usd_per_hour": bill.usd_per_hour,
+        "accelerators": counts,
+        "servers": {
+            group.pool: {"servers": group.servers, "spare": group.spare, "racks": group.racks} for group in plan.servers
+        },
+        "schemes": sorted({f"{one.scheme}+{one.kv_scheme}+{one.recovery}" for one in plan.deployments}),
+        "binding": [
+            f"{row.limit} {row.where}".strip() if row.limit == "supply" else row.limit
+            for row in plan.headroom
+            if row.binding
+        ],
+        "deployments": [_of_deployment(one) for one in plan.deployments],
+        "usd_per_hour_by_component": {key: usd / 8766.0 for key, usd in sorted(bill.usd_per_year_by_component.items())},
+        "usd_per_million_output_tokens": bill.usd_per_million_output_tokens,
+        "capital_usd": bill.capital_usd,
+        "assumed_fraction": bill.assumed_fraction,
+        "power_kw": plan.power_kw,
+        "pue_mean": {one.option: one.pue_mean for one in plan.plants},
+        "next_best": [
+            {"without": one.without, "summary": one.summary, "usd_per_hour": one.usd_per_hour, "reason": one.reason}
+            for one in plan.runners_up[:1]
+        ],
+        "unmeasured": sorted(text.split(":")[0] for text in plan.messages if "no measured serving point" in text),
+    }
+
+
+def layout(one: Deployment) -> str:
+    """Degrees of a deployment in the field's shorthand."""
+    parts = [f"TP{one.tensor_parallel}"]
+    for short, degree in (
+        ("PP", one.pipeline_parallel),
+        ("EP", one.expert_parallel),
+        ("DP", one.attention_data_parallel),
+    ):
+        if degree > 1:
+            parts.append(f"{short}{degree}")
+    return " ".join(parts)
+
+
+def _of_deployment(one: Deployment) -> Record:
+    seen = one.prediction
+    return {
+        "request_class": one.request_class,
+        "accelerator": one.accelerator,
+        "layout": layout(one),
+        "scheme": f"{one.scheme}+{one.kv_scheme}+{one.recovery}",
+        "replicas": one.replicas,
+        "accelerators_per_replica": one.accelerators_per_replica,
+        "concurrency": one.concurrency,
+        "tpot_ms": seen.tpot_ms,
+        "ttft_ms": seen.ttft_ms,
+        "vram_gib": seen.vram_gib,
+        "weights_gib": seen.vram_items_gib["weights"],
+        "nvlink_gb_s": seen.nvlink_gb_s,
+        "accuracy": seen.accuracy,
+        "accuracy_probability": seen.accuracy_probability,
+    }
+
+
+def _of_diagnosis(diagnosis: Diagnosis) -> Record:
+    return {
+        "name": diagnosis.name,
+        "stage": diagnosis.stage,
+        "kills": {one.limit: one.kills for one in diagnosis.kills},
+        "nearest": None if diagnosis.nearest is None else diagnosis.nearest.model_dump(mode="json"),
+        "changes": [one.model_dump(mode="json") for one in diagnosis.changes],
+    }
+
+
+def expected_path(name: str) -> Path:
+    """File of the expected answer."""
+    return EXPECTED / f"{name}.json"
+
+
+def expected(name: str) -> Record:
+    """The answer that is kept."""
+    result: Record = json.loads(expected_path(name).read_text(encoding="utf-8"))
+    return result
+
+
+def keep(name: str) -> bool:
+    """Solve and keep the answer; whether it differs from the one kept before. An equal one is left as it stands."""
+    now = record(solved(name))
+    path = expected_path(name)
+    if path.exists() and not list(differences(expected(name), now)):
+        return False
+    EXPECTED.mkdir(exist_ok=True)
+    path.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
+    return True
+
+
+def differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
+    """Where two records differ: figures beyond ``SAME``, everything else exactly.
+
+    Words about the next best plan are not compared: among plans that cost the same the solver may name another.
+    """
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in sorted({*before, *now}):
+            if key not in before or key not in now:
+                yield f"{where}.{key}: only {'now' if key in now else 'before'}"
+            elif not (where.startswith(".next_best") and key != "usd_per_hour"):
+                yield from differences(before[key], now[key], f"{where}.{key}")
+    elif isinstance(before, list) and isinstance(now, list):
+        if len(before) != len(now):
+            yield f"{where}: {len(before)} entries before, {len(now)} now"
+        else:
+            for index, (one, other) in enumerate(zip(before, now, strict=True)):
+                yield from differences(one, other, f"{where}[{index}]")
+    elif isinstance(before, float) or isinstance(now, float):
+        numbers = isinstance(before, float | int) and isinstance(now, float | int)
+        if not (numbers and math.isclose(before, now, rel_tol=SAME, abs_tol=1e-9)):
+            yield f"{where}: {before} before, {now} now"
+    elif before != now:
+        yield f"{where}: {before!r} before, {now!r} now"

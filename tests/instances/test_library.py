@@ -1,0 +1,123 @@
+"""Every shipped instance reads, solves, verifies and gives the answer that is kept beside it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from optimizer import api
+from optimizer.instance.model import Instance
+from optimizer.verify import verify
+from tests.instances import library, readme
+from tests.instances.library import FOLDER, expected, names, path_of
+
+#: A search that takes long enough to be left out of a quick run.
+SLOW = frozenset({"dense-600b-open-median", "chat-70b"})
+#: Instances that nothing fits, on purpose.
+INFEASIBLE = frozenset({"infeasible", "dense-600b-4bit-recovery"})
+#: Quick ones, solved twice.
+TWICE = ("small-8b", "dense-600b-a100", "dense-600b-12gib")
+
+
+def _each(chosen: tuple[str, ...]) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in chosen]
+
+
+def _raw(name: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(path_of(name).read_text(encoding="utf-8"))
+    return result
+
+
+def _solve(value: dict[str, Any]) -> api.Solved:
+    return api.solve(Instance.model_validate_json(json.dumps(value)), instance_path=FOLDER / "changed.json")
+
+
+@pytest.mark.parametrize("name", names())
+def test_reads_without_a_problem_and_tells_a_story(name: str) -> None:
+    instance = api.load(path_of(name))
+    assert len(instance.story) > 40
+    assert len(instance.story) < 900
+
+
+@pytest.mark.parametrize("name", _each(names()))
+def test_gives_the_expected_answer(name: str, update_goldens: bool) -> None:
+    solved = library.solved(name)
+    assert (solved.plan is None) == (name in INFEASIBLE)
+    if solved.plan is not None:
+        assert verify(solved.plan) == ()
+    if update_goldens:
+        library.keep(name)
+    assert list(library.differences(expected(name), library.record(solved))) == []
+
+
+def test_nothing_else_is_kept() -> None:
+    assert {path.stem for path in library.EXPECTED.glob("*.json")} == set(names())
+
+
+def test_readme_is_up_to_date_and_tells_every_instance(update_goldens: bool) -> None:
+    if update_goldens:
+        readme.write()
+    text = readme.README.read_text(encoding="utf-8")
+    assert readme.refreshed(text) == text, "run python -m tests.instances.refresh"
+    assert readme.told() == set(names())
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_plan_bytes_are_the_same_twice(name: str) -> None:
+    again = api.solve(api.load(path_of(name)), instance_path=path_of(name))
+    first = library.solved(name)
+    assert first.plan is not None
+    assert again.plan is not None
+    assert again.plan.model_dump_json() == first.plan.model_dump_json()
+
+
+@pytest.mark.parametrize("name", _each(tuple(sorted(INFEASIBLE))))
+def test_one_change_that_the_diagnosis_names_suffices(name: str) -> None:
+    diagnosis = library.solved(name).diagnosis
+    assert diagnosis is not None
+    assert diagnosis.changes
+    for change in diagnosis.changes:
+        value = _raw(name)
+        section, field = change.field.split(".")
+        value.setdefault(section, {})[field] = change.needed
+        changed = _solve(value)
+        assert changed.exit_code == 0
+        assert changed.plan is not None
+        assert changed.plan.bill.usd_per_hour == pytest.approx(change.usd_per_hour, rel=1e-4)
+
+
+def test_a_mix_is_cheaper_than_any_single_type() -> None:
+    plan = library.solved("mixed-fleet").plan
+    assert plan is not None
+    assert len({group.accelerator for group in plan.servers}) > 1
+    value = _raw("mixed-fleet")
+    value["choices"]["max_accelerator_types"] = 1
+    single = _solve(value).plan
+    assert single is not None
+    assert single.bill.usd_per_hour > plan.bill.usd_per_hour * 1.001
+    assert len({group.accelerator for group in single.servers}) == 1
+
+
+def test_a_discount_is_reached() -> None:
+    plan = library.solved("volume-discounts").plan
+    assert plan is not None
+    value = _raw("volume-discounts")
+    for prices in value["economics"]["prices"].values():
+        prices.pop("discounts", None)
+        prices.pop("discount_kind", None)
+    undiscounted = _solve(value).plan
+    assert undiscounted is not None
+    assert plan.bill.usd_per_hour < undiscounted.bill.usd_per_hour
+
+
+def test_the_smallest_useful_instance_is_about_ten_lines() -> None:
+    assert len(path_of("small-8b").read_text(encoding="utf-8").splitlines()) <= 12
+
+
+def test_cooling_variants_differ_in_their_cooling_alone() -> None:
+    rest = []
+    for name in ("dense-600b-air", "dense-600b-dynamic", "dense-600b-liquid"):
+        value = _raw(name)
+        del value["name"], value["story"], value["choices"]["cooling"]
+        rest.append(value)
+    assert rest[0] == rest[1] == rest[2]
