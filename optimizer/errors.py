@@ -230,6 +230,11 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "Choose another path, or pass --force.",
     ),
     ("E-OUTPUT-002", "The output file cannot be written.", "Check the folder and its permissions."),
+    (
+        "E-TABLE-001",
+        "A table of measurements, a calibration, or a name on the command line of a prediction cannot be used.",
+        "Correct what the message names; `optimize validate --help` lists the columns.",
+    ),
 )
 
 

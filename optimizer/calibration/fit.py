@@ -4,6 +4,7 @@ Gauss-Newton steps with damping; residuals beyond ``ROBUST`` count linearly (Hub
 settings nobody wrote down do not steer the rest; every constant is drawn towards its prior.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -87,14 +88,26 @@ def fit(
     start: Factors | None = None,
     steps: int = _STEPS,
 ) -> Factors:
-    """Factors that fit ``rows`` (all by default) best, drawn towards ``prior``."""
-    rows = np.arange(len(data.points)) if rows is None else rows
+    """Factors that fit TPOT and TTFT of ``rows`` (all by default) best, drawn towards ``prior``."""
+    chosen = np.arange(len(data.points)) if rows is None else rows
+    return minimise(lambda factors: _residuals(data, factors, chosen), prior, parameters, start=start, steps=steps)
+
+
+def minimise(
+    residuals_of: Callable[[Factors], FloatArray],
+    prior: Factors,
+    parameters: tuple[Parameter, ...],
+    *,
+    start: Factors | None = None,
+    steps: int = _STEPS,
+) -> Factors:
+    """Factors of least robust cost of residuals, drawn towards ``prior`` by the parameters' widths."""
     centre = to_scale(np.array([value_of(prior, p) for p in parameters]), parameters)
     place = centre if start is None else to_scale(np.array([value_of(start, p) for p in parameters]), parameters)
     pull = _NOISE / np.array([p.width for p in parameters]) ** 2
 
     def at(where: FloatArray) -> tuple[FloatArray, float]:
-        found = _residuals(data, with_values(prior, parameters, from_scale(where, parameters)), rows)
+        found = residuals_of(with_values(prior, parameters, from_scale(where, parameters)))
         return found, _cost(found) + 0.5 * float(pull @ (where - centre) ** 2)
 
     residuals, cost = at(place)

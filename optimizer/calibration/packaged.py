@@ -1,8 +1,9 @@
 """The packaged calibration: its points, the fit that made it, and its hash.
 
-    python -m optimizer.calibration.packaged [TABLE]
+    python -m optimizer.calibration.packaged [TABLE [COLLECTION]]
 
-fits the packaged points (or, with TABLE, first packages those of a measurement table) and writes
+fits the packaged points (with TABLE, first packages those of a measurement table, and of a throughput
+collection) and writes
 ``performance/data/calibration.json``, ``performance/data/bands.json`` and ``calibration/data/held_out.csv``.
 """
 
@@ -17,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from optimizer.calibration.fit import Data, fit
+from optimizer.calibration.held_out import bands_document, held_text, hold_out_all
 from optimizer.calibration.inference import drafts_of, infer_drafts, with_drafts
 from optimizer.calibration.parameters import (
     GENERIC,
@@ -26,6 +28,12 @@ from optimizer.calibration.parameters import (
     with_values,
 )
 from optimizer.calibration.points import Point, read_points, read_table, work_of_points
+from optimizer.calibration.throughput import (
+    fit_throughput,
+    package_throughput,
+    packaged_throughput,
+    throughput_parameters,
+)
 from optimizer.catalog import Catalog, load_catalog
 from optimizer.performance.factors import AXES, Factors, factors_from_document, prior_document
 
@@ -51,7 +59,8 @@ COLUMNS: Final = (
 DIGITS: Final = 3
 SOURCE: Final = (
     "calibration on 1,935 public serving points of H100, H200 and B200 (InferenceX benchmark and NVIDIA's own runs, "
-    "github.com/ai-dynamo/aiconfigurator, Apache-2.0; figures only), drawn towards the constants of the table"
+    "github.com/ai-dynamo/aiconfigurator, Apache-2.0; figures only) and, for A100, L40S and MI300X, on published "
+    "offline throughput (ids and quality in the packaged table), drawn towards the constants of the table"
 )
 AS_OF: Final = "2026-04"
 
@@ -82,12 +91,23 @@ def prior_factors() -> Factors:
     return factors_from_document(prior_document())
 
 
-def fit_packaged(data: Data) -> Factors:
-    """The fit that makes the packaged calibration, rounded as it is packaged."""
-    prior, parameters = prior_factors(), serving_parameters()
-    fitted = fit(data, prior, parameters)
+def fit_packaged(data: Data, catalog: Catalog) -> Factors:
+    """The fit that makes the packaged calibration, rounded as it is packaged.
+
+    First the online points, then, all else held, the older generations on published throughput.
+    """
+    online = _rounded(fit(data, prior_factors(), serving_parameters()), prior_factors(), serving_parameters())
+    return _rounded(fit_throughput(packaged_throughput(), catalog, online), online, throughput_parameters())
+
+
+def _rounded(fitted: Factors, prior: Factors, parameters: tuple[Parameter, ...]) -> Factors:
     values = np.array([rounded(value_of(fitted, parameter)) for parameter in parameters])
     return with_values(prior, parameters, values)
+
+
+def packaged_parameters() -> tuple[Parameter, ...]:
+    """Every constant of the packaged calibration."""
+    return serving_parameters() + throughput_parameters()
 
 
 def calibration_document(factors: Factors, parameters: Sequence[Parameter], points: str) -> dict[str, Any]:
@@ -132,6 +152,8 @@ def main(arguments: Sequence[str]) -> None:
     data_dir, performance = here / "data", here.parent / "performance" / "data"
     if arguments:
         _write(data_dir / "points.csv", package_points(Path(arguments[0]).read_text(encoding="utf-8")))
+        if len(arguments) > 1:
+            _write(data_dir / "throughput.csv", package_throughput(Path(arguments[1]).read_text(encoding="utf-8")))
         points = read_points(read_table(packaged_text())[1], catalog)
         evidence = infer_drafts(points, catalog, prior_factors(), serving_parameters())
         lines = ["engine,engine_version,measured_on,error_without,error_with"]
@@ -139,9 +161,12 @@ def main(arguments: Sequence[str]) -> None:
         lines += [",".join((*name, f"{evidence[name][0]:.2f}", f"{evidence[name][1]:.2f}")) for name in inferred]
         _write(data_dir / "drafts.csv", "\n".join(lines) + "\n")
     data = packaged_data(catalog)
-    factors = fit_packaged(data)
-    document = calibration_document(factors, serving_parameters(), packaged_text())
+    factors = fit_packaged(data, catalog)
+    document = calibration_document(factors, packaged_parameters(), packaged_text() + packaged_throughput())
     _write(performance / "calibration.json", json.dumps(document, indent=1) + "\n")
+    held = hold_out_all(data, prior_factors(), serving_parameters(), factors)
+    _write(data_dir / "held_out.csv", held_text(data, held))
+    _write(performance / "bands.json", json.dumps(bands_document(data, held), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,9 @@ _ENGINE_WIDTHS: Final[Mapping[str, tuple[Scale, float]]] = {
     "overhead_age_per_year": ("log", 0.5),
 }
 _SHARED_WIDTHS: Final[Mapping[str, tuple[Scale, float]]] = {
-    "expert_flop_factor": ("logit", 0.42),
+    "expert_flop_factor": ("logit", 0.5),
+    "expert_tile_tokens": ("log", 0.4),
+    "expert_token_passes": ("log", 0.5),
     "expert_token_spread": ("log", 0.14),
     "allreduce_small_latency_us": ("log", 0.28),
     "allreduce_small_link_fraction": ("logit", 0.32),

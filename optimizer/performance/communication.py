@@ -152,6 +152,8 @@ def communication_time(
     large_fraction = np.where(scale_up, factors.allreduce_large_link_fraction, slow_fraction)
     exchange_fraction = np.where(scale_up, factors.alltoall_link_fraction, slow_fraction)
     exchange_us = 2.0 * np.where(scale_up, factors.alltoall_latency_us, slow_us)
+    # An engine's own kernels run over the scale-up link; elsewhere all use the library's.
+    allreduce_time = np.where(scale_up, allreduce_time, 1.0)
     started = m.reduces * (allreduce_time * _MS_PER_US)
     hop_ms = m.hop_bytes / (factors.scale_out_link_fraction * m.hop_bytes_per_ms)
     return StepCommunication(

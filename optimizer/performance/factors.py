@@ -66,6 +66,8 @@ class Factors:
     attention_flop_efficiency: FloatArray
     expert_bandwidth_efficiency: FloatArray
     expert_flop_factor: float
+    expert_tile_tokens: float
+    expert_token_passes: float
     expert_imbalance: float
     expert_token_spread: float
     blend_exponent: float

@@ -26,10 +26,10 @@ class PreparedColumns:
     """Columns of length n that the load multiplies. Times in ms, over all pipeline stages together.
 
     ``weights_ms`` reads every dense weight once, ``token_ms`` multiplies one token; ``expert_*`` the same for
-    routed experts if all are touched; ``sequence_ms`` is decode attention of one sequence; ``comm_*`` are the
-    lines of ``StepCommunication``; ``fixed_ms`` and ``host_ms`` are overhead a step and a sequence;
-    ``prefill_ms`` is one prompt alone, in ``prefill_chunks`` steps, ``prefill_share_ms`` what it adds to a step
-    that runs anyway.
+    routed experts if all are touched, whose tokens are padded by up to ``expert_padding_tokens``.
+    ``sequence_ms`` is decode attention of one sequence; ``comm_*`` are the lines of ``StepCommunication``;
+    ``fixed_ms`` and ``host_ms`` are overhead a step and a sequence; ``prefill_ms`` is one prompt alone, in
+    ``prefill_chunks`` steps, ``prefill_share_ms`` what it adds to a step that runs anyway.
     """
 
     ranks: FloatArray
@@ -38,6 +38,7 @@ class PreparedColumns:
     token_ms: FloatArray
     expert_weights_ms: FloatArray
     expert_token_ms: FloatArray
+    expert_padding_tokens: FloatArray
     sequence_ms: FloatArray
     comm_small_fixed_ms: FloatArray
     comm_small_token_ms: FloatArray
@@ -141,7 +142,11 @@ def times_of(work: Work, factors: Factors) -> StepTimes:
     attention_ms = w.attention_flop * np.where(w.attention_is_wide, wide_ms, narrow_ms)
     token = attention_ms + w.mlp_flop * narrow_ms + w.wide_flop * wide_ms
     expert_share = np.minimum(factors.expert_flop_factor * expert_rate, 1.0)
-    expert_token = w.expert_flop * narrow_ms / expert_share * imbalance
+    # Each expert's tokens are padded to the kernel's tile: so many tokens more, if every expert is touched.
+    padding = factors.expert_tile_tokens / w.active_share
+    # Tokens are copied to their experts' order and back, several passes over the memory.
+    moving_ms = factors.expert_token_passes * w.expert_token_bytes / bandwidth
+    expert_token = (w.expert_flop * narrow_ms / expert_share + moving_ms) * imbalance
 
     reading = w.cache_bytes / (
         capped(np.take(factors.kv_bandwidth_efficiency, w.generation) * factors.engine_attention_rate[e]) * bandwidth
@@ -158,17 +163,20 @@ def times_of(work: Work, factors: Factors) -> StepTimes:
         1.0 / (capped(wide_flop * speed) * w.wide_flop_per_ms),
     )
     prompt_ms = w.attention_flop * np.where(w.attention_is_wide, wide_ms, narrow_ms) + w.mlp_flop * narrow_ms
-    prompt_expert_ms = w.expert_flop * narrow_ms / expert_share * imbalance
+    prompt_expert_ms = (w.expert_flop * narrow_ms / expert_share + moving_ms) * imbalance
     chunks = np.maximum(w.new_tokens / factors.prefill_chunk_tokens, 1.0)
     quadratic = w.prompt_flop / (capped(heads_share * speed) * w.wide_flop_per_ms)
     expert_weights = w.expert_bytes / stream * imbalance
     alone = smooth_max(dense_ms * chunks, w.new_tokens * prompt_ms, factors.blend_exponent)
-    alone = alone + smooth_max(expert_weights * chunks, w.new_tokens * prompt_expert_ms, factors.blend_exponent)
+    alone = alone + smooth_max(
+        expert_weights * chunks, (w.new_tokens + padding * chunks) * prompt_expert_ms, factors.blend_exponent
+    )
     alone = alone + quadratic + comm.milliseconds(w.new_tokens / chunks) * chunks
     # Prompts run without a captured graph: the host launches every kernel, while the device works or waits.
     alone = smooth_max(alone, factors.prompt_launch_multiple[e] * fixed * chunks, factors.blend_exponent)
     full_chunk = comm.milliseconds(factors.prefill_chunk_tokens) / factors.prefill_chunk_tokens
-    share = w.new_tokens * (prompt_ms + prompt_expert_ms + full_chunk) + quadratic
+    padded = 1.0 + padding / factors.prefill_chunk_tokens
+    share = w.new_tokens * (prompt_ms + padded * prompt_expert_ms + full_chunk) + quadratic
     shape = np.shape(weights)
     amounts: dict[str, FloatArray | float] = {
         "ranks": w.ranks,
@@ -177,6 +185,7 @@ def times_of(work: Work, factors: Factors) -> StepTimes:
         "token_ms": token,
         "expert_weights_ms": expert_weights,
         "expert_token_ms": expert_token,
+        "expert_padding_tokens": padding / w.attention_data_parallel,
         "sequence_ms": sequence,
         "comm_small_fixed_ms": comm.small_fixed_ms,
         "comm_small_token_ms": comm.small_per_token_ms,

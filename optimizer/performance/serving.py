@@ -159,7 +159,8 @@ def step_times(
     if s.has_experts:
         touched = np.maximum(-np.expm1(tokens * data_parallel * s.log_miss), s.active_share)
         expert_weights = column("expert_weights_ms") * touched
-        experts = smooth_max(expert_weights, tokens * column("expert_token_ms"), s.blend_exponent)
+        padded = tokens + column("expert_padding_tokens") * touched
+        experts = smooth_max(expert_weights, padded * column("expert_token_ms"), s.blend_exponent)
         weights = weights + expert_weights
         dense = dense + experts
     elif weights.shape != load.shape:

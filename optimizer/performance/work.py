@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.performance.architecture import Architecture, index_elements_per_token
-from optimizer.performance.communication import Messages, messages_of
+from optimizer.performance.communication import ACTIVATION_BYTES, Messages, messages_of
 from optimizer.performance.deployments import Deployments, Traffic
 from optimizer.performance.engine_age import engine_age_years
 from optimizer.performance.factors import ENGINES, FloatArray
@@ -37,7 +37,8 @@ Code = NDArray[np.int64] | int
 class Work:
     """Amounts of one accelerator over all pipeline stages together: columns of length n, or one number for all.
 
-    Weights in bytes (``*_bytes``) are read once a step, operations (``*_flop``) are of one token, ``cache_bytes``
+    Weights in bytes (``*_bytes``) are read once a step, operations (``*_flop``) and ``expert_token_bytes``
+    are of one token, ``cache_bytes``
     and ``decode_flop`` of one decoding sequence, ``prompt_flop`` (attention) of one prompt of ``new_tokens``. The
     ``*_layers`` count where an engine's kernels between the products cost time. Hardware is in units a ms.
     """
@@ -60,6 +61,7 @@ class Work:
     mlp_flop: Amount
     wide_flop: Amount
     expert_flop: Amount
+    expert_token_bytes: Amount
     active_experts: Amount
     active_share: Amount
     log_miss: Amount
@@ -145,6 +147,13 @@ def work_of(a: Architecture, d: Deployments, traffic: Traffic, shards: Shards, c
         mlp_flop=FLOP_PER_PARAMETER * shards.quantized_parameters * uneven,
         wide_flop=FLOP_PER_PARAMETER * shards.wide_parameters,
         expert_flop=FLOP_PER_PARAMETER * shards.expert_parameters_per_token * uneven,
+        # One copy of a token for each of its experts, on every rank that holds a part of them.
+        expert_token_bytes=moe
+        * a.active_experts
+        * (a.moe_latent_size or a.hidden_size)
+        * ACTIVATION_BYTES
+        / d.expert_parallel
+        * uneven,
         active_experts=float(max(a.active_experts, 1)),
         active_share=a.active_experts / a.experts if a.experts else 1.0,
         log_miss=log1p(-a.active_experts / a.experts) if 0 < a.active_experts < a.experts else -np.inf,

@@ -78,7 +78,7 @@ def test_sparse_attention_looks_at_the_tokens_it_picks() -> None:
     sparse = replace(b.DEEPSEEK_V3, index_heads=64, index_dim=128)
     d = b.deploy(b.H100)
     short, long = (
-        work_of(a, d, Traffic(99_999, 2), shard_weights(a, d), shard_cache(a, d)).cache_bytes
+        np.asarray(work_of(a, d, Traffic(99_999, 2), shard_weights(a, d), shard_cache(a, d)).cache_bytes)
         for a in (sparse, b.DEEPSEEK_V3)
     )
     assert short[0] == pytest.approx(61 * (2048 * 576 * 2 + 100_000 * 128))

@@ -1,0 +1,74 @@
+"""``optimize validate``: predictions beside measurements."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from optimizer.commands import files, talk
+from optimizer.commands.measurements import bad, factors_of, percent, read_text
+
+if TYPE_CHECKING:
+    from optimizer.calibration.validation import Validation
+
+
+@click.command()
+@click.argument("measurements", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the rows with predictions here; - prints.")
+@click.option("--calibration", type=click.Path(path_type=Path), help="A file of optimize calibrate.")
+@click.option("--json", "as_json", is_flag=True, help="Print the errors as JSON.")
+def validate(measurements: Path, output: Path | None, calibration: Path | None, as_json: bool) -> int:
+    """Predict every row of the CSV table MEASUREMENTS; print errors by accelerator, model and engine.
+
+    The rows are written with predicted times, tokens/s, their 10 % and 90 % quantiles, status and reason.
+    """
+    from optimizer.calibration.validation import validate as run
+
+    text, factors = read_text(measurements), factors_of(calibration)
+    try:
+        found = run(text, factors=factors)
+    except (KeyError, ValueError) as error:
+        raise bad(measurements, str(error), "must hold measured serving points") from None
+    if output is not None:
+        rows = _table(found)
+        if str(output) == "-":
+            talk.data(rows)
+            return 0
+        files.write(output, rows)
+        talk.say(f"written     {output}")
+    errors = found.error_table()
+    talk.data(json.dumps(errors, indent=1) if as_json else _screen(errors))
+    return 0
+
+
+def _table(found: "Validation") -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(found.columns)), lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(found.rows)
+    return text.getvalue()
+
+
+def _screen(errors: list[dict[str, object]]) -> str:
+    lines = [
+        "Absolute error, % (median / mean)",
+        f"{'':<30}{'ok / rows':>12}  {'TPOT':>12}  {'TTFT':>12}  {'tokens/s':>12}",
+    ]
+    kind = ""
+    for entry in errors:
+        if entry["kind"] != kind and entry["kind"] != "all":
+            lines.append(f"by {entry['kind']}")
+        kind = str(entry["kind"])
+        pairs = "".join(f"  {_pair(entry, name):>12}" for name in ("tpot", "ttft", "output_tokens_per_s"))
+        share = f"{entry['ok']} / {entry['rows']}"
+        lines.append(f"  {str(entry['value'])[:27]:<28}{share:>12}{pairs}")
+    return "\n".join(lines)
+
+
+def _pair(entry: dict[str, object], name: str) -> str:
+    median, mean = entry[f"{name}_median_error"], entry[f"{name}_mean_error"]
+    known = isinstance(median, float) and isinstance(mean, float)
+    return f"{percent(median)} / {percent(mean)}" if known else "-"  # type: ignore[arg-type]
