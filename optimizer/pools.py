@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.costs.cooling import plant_prices
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import Offered, ProgramData
 from optimizer.setting import Pool
@@ -110,10 +109,12 @@ def _figures(data: ProgramData, pool: Pool, deployments: Iterable[Offered]) -> _
     )
 
 
-def _fixed_usd(data: ProgramData, plants: Iterable[str]) -> float:
-    options = {pool.cooling.id: pool.cooling for pool in data.pools.values() if pool.cooling is not None}
-    options[data.setting.residual.id] = data.setting.residual
-    return sum(plant_prices(data.setting, options[plant])[0] for plant in plants)
+def _fixed_usd(data: ProgramData, plants: Iterable[str]) -> tuple[float, float]:
+    """(USD per year, USD at the start where capital is limited) of building plants, whatever their size."""
+    keys = [("PlantBuilt", plant) for plant in plants]
+    limited = data.setting.instance.economics.budget_capex_usd is not None
+    yearly = sum(data.yearly_by_quantity.get(key, 0.0) for key in keys)
+    return yearly, sum(data.capital_by_quantity.get(key, 0.0) for key in keys) if limited else 0.0
 
 
 def _plants_allow(
@@ -123,7 +124,7 @@ def _plants_allow(
     shares = data.heat_shares
     needed = [plant for plant, members in shares.items() if b in members and a not in members]
     cost = _fixed_usd(data, needed)
-    if cost == 0.0:
+    if cost == (0.0, 0.0):
         return True
     mine, theirs = data.pools[a].cooling, data.pools[b].cooling
     assert mine is not None
@@ -138,5 +139,5 @@ def _plants_allow(
     stays = mine.id == data.setting.residual.id and any(
         pool.cooling is not None and pool.cooling.medium == "liquid" for pool in data.pools.values()
     )
-    saved = 0.0 if stays else _fixed_usd(data, [mine.id])
-    return everywhere and cost <= saved
+    saved = (0.0, 0.0) if stays else _fixed_usd(data, [mine.id])
+    return everywhere and cost[0] <= saved[0] and cost[1] <= saved[1]

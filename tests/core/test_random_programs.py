@@ -170,3 +170,32 @@ def test_pools_that_only_spares_could_use_are_left_out_where_no_spares_are_asked
     changed = data.setting.instance.model_copy(update={"targets": targets})
     none = replace(data, setting=replace(data.setting, instance=changed)).only_pairs([("d", "liquid")])
     assert set(none.pools) == {"liquid"}
+
+
+@pytest.mark.parametrize(("tank", "left"), [(0.0, {"tank"}), (0.4, {"cold", "tank"})])
+def test_what_a_plant_costs_once_keeps_a_pool_that_needs_it_from_dominating(tank: float, left: set[str]) -> None:
+    """Servers in the tank are cheaper, but their plant costs something whatever its size; the other one's is there."""
+    of = server_type()
+    pools = [
+        bought("cold", of, cooling=option("cold", capture=0.75)),
+        bought("tank", of, cooling=option("tank", capture=1.0)),
+    ]
+    terms = [price(("Servers", "cold"), 0.1), price(("PlantBuilt", "tank"), tank, component="cooling")]
+    data = data_of(instance(), pools, [offered("d", of)], terms, demand=(2.0,), fabrics=fabrics())
+    assert set(undominated_pools(data)) == left
+    assert least(data) == pytest.approx(min(0.2, tank))
+
+
+def test_a_dearer_upkeep_of_an_equal_plant_is_seen() -> None:
+    """Both plants cost as much to build; the second costs more each year than the servers save."""
+    of = server_type()
+    pools = [bought(key, of, cooling=option(key, capture=1.0, fixed=1000.0)) for key in ("one", "two")]
+    terms = [price(("Servers", "one"), 0.1)]
+    terms += [
+        price(("PlantBuilt", key), usd, component="cooling", capital=1000.0)
+        for key, usd in (("one", 1.0), ("two", 2.0))
+        for key, usd in (("one", 1.0), ("two", 2.0))
+    ]
+    data = data_of(instance(), pools, [offered("d", of)], terms, demand=(2.0,), fabrics=fabrics())
+    assert undominated_pools(data) == ("one", "two")
+    assert least(data) == pytest.approx(1.2)
