@@ -4,8 +4,8 @@
     row = catalog.accelerators[catalog.resolve_accelerator("H100 SXM")]
 
 Tables are read from packaged CSV files when first asked; rows are validated one at a time. Every row states its
-source, date, trust (measured, vendor, fitted, assumed, user) and confidence. The names below are loaded when first asked: a
-misspelt name in an instance is reported without loading pydantic.
+source, date, trust (measured, vendor, fitted, assumed, user) and confidence. The names below are loaded when first
+asked: a misspelt name in an instance is reported without loading pydantic.
 """
 
 from typing import TYPE_CHECKING, Any

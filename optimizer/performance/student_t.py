@@ -1,5 +1,6 @@
 """Student's t distribution without scipy: cdf by the incomplete beta function, quantile by bisection."""
 
+from functools import cache
 from math import exp, inf, isfinite, lgamma, log, log1p
 
 #: Smallest denominator of the continued fraction, relative change that ends it, and its longest run.
@@ -51,6 +52,7 @@ def student_t_cdf(t: float, degrees: float) -> float:
     return 1.0 - tail if t > 0 else tail
 
 
+@cache
 def student_t_quantile(probability: float, degrees: float) -> float:
     """t with P(T <= t) = probability, 0 < probability < 1."""
     if not 0.0 < probability < 1.0:
