@@ -194,7 +194,7 @@ def test_a_dearer_upkeep_of_an_equal_plant_is_seen() -> None:
     terms += [
         price(("PlantBuilt", key), usd, component="cooling", capital=1000.0)
         for key, usd in (("one", 1.0), ("two", 2.0))
-        for key, usd in (("one", 1.0), ("two", 2.0))
+    ]
     data = data_of(instance(), pools, [offered("d", of)], terms, demand=(2.0,), fabrics=fabrics())
     assert undominated_pools(data) == ("one", "two")
     assert least(data) == pytest.approx(1.2)
