@@ -7,9 +7,11 @@ import highspy
 import numpy as np
 import pytest
 
+from optimizer.api import solve
 from optimizer.extract import serving_rates
 from optimizer.program_data import Pair, ProgramData, maximal_patterns, replicas_needed, widths_form_chain
 from tests.core.hand import bought, data_of, instance, offered, price, rented, server_type
+from tests.core.real import small
 from tests.core.test_random_programs import draw
 
 
@@ -119,7 +121,7 @@ def test_patterns_are_all_maximal_fillings(widths: tuple[int, ...], accelerators
         for counts in np.ndindex(*(accelerators // width + 1 for width in ordered))
         if 0 <= accelerators - sum(c * w for c, w in zip(counts, ordered, strict=True)) < min(ordered)
     }
-    found = maximal_patterns(widths, accelerators)
+    found = tuple(maximal_patterns(widths, accelerators))
     assert set(found) == every
     assert len(found) == len(every)
 
@@ -130,3 +132,22 @@ def test_patterns_are_all_maximal_fillings(widths: tuple[int, ...], accelerators
 def test_replicas_that_carry_a_demand(demand: float, capacity: float, replicas: int) -> None:
     assert max(1, replicas_needed(demand, capacity)) == replicas
     assert math.isclose(demand, capacity * replicas) or demand < capacity * replicas
+
+
+def test_a_plan_in_the_twelfth_step_of_a_discount_is_billed_there() -> None:
+    """Steps of two digits: the tenth comes after the ninth, not after the first."""
+    steps = [{"from_servers": count, "discount_fraction": 0.02 * count} for count in range(2, 14)]
+    prices = {"l40s": {"server_usd": 50_000, "discounts": steps}}
+    choices = {"accelerators": ["l40s"], "sourcing": ["buy"], "max_concurrency": 4, "schemes": ["w16a16"]}
+    largest = 0
+    for demand in (60, 120, 200):
+        given = small(choices=choices, economics={"prices": prices}, workload={"demand": {"requests_per_s": demand}})
+        plan = solve(given).plan
+        assert plan is not None
+        count = sum(group.servers for group in plan.servers)
+        share = max((0.02 * first for first in range(2, 14) if first <= count), default=0.0)
+        lines = [line for line in plan.bill.lines if line.component == "servers"]
+        assert lines
+        assert all(line.unit_price_usd == pytest.approx(50_000 * (1.0 - share)) for line in lines)
+        largest = max(largest, count)
+    assert largest > 10
