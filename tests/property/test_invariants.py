@@ -16,7 +16,7 @@ from tests.property.changes import ADDED, LOOSER, changed, in_other_units, shuff
 
 #: Relative slack: the plan lies within the requested gap of the optimum, 1e-6, and ties within 1e-6 are broken by size.
 SLACK = 4e-6
-SEEDS = [*range(1000, 1012), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1012, 1080))]
+SEEDS = [*range(1000, 1007), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1007, 1040))]
 CHANGES_EACH = 3
 
 
@@ -40,6 +40,8 @@ def fleet(plan: Plan | None) -> dict[str, int]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_looser_limit_never_costs_more(seed: int) -> None:
     instance, plan = base(seed)
+    if plan is None:
+        return  # nothing costs more than no plan
     for name, looser in some_of(LOOSER, instance, CHANGES_EACH, Random(f"looser {seed}")):
         assert cost(solve(looser).plan) <= cost(plan) * (1.0 + SLACK), name
 
@@ -47,6 +49,8 @@ def test_a_looser_limit_never_costs_more(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_more_option_never_costs_more(seed: int) -> None:
     instance, plan = base(seed)
+    if plan is None:
+        return  # nothing costs more than no plan
     for name, wider in some_of(ADDED, instance, CHANGES_EACH, Random(f"added {seed}")):
         assert cost(solve(wider).plan) <= cost(plan) * (1.0 + SLACK), name
 
