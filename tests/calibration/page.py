@@ -1,5 +1,6 @@
 """docs/validation.md and its plots, made from the packaged points and their held-out predictions."""
 
+import textwrap
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -192,14 +193,12 @@ def scatter(data: Data, held: Held, metric: str) -> str:
         return np.asarray(np.clip((values - low) / (high - low), 0.0, 1.0) * span + _EDGE, dtype=np.float64)
 
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_SIDE}" height="{_SIDE}" '
-        'font-family="sans-serif" font-size="11">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_SIDE}" height="{_SIDE}" font-size="11">',
         f'<rect width="{_SIDE}" height="{_SIDE}" fill="white"/>',
         f'<path d="M{_EDGE} {_SIDE - _EDGE}L{_SIDE - _EDGE} {_EDGE}" stroke="#888"/>',
         f'<rect x="{_EDGE}" y="{_EDGE}" width="{span}" height="{span}" fill="none" stroke="#444"/>',
         f'<text x="{_SIDE / 2}" y="{_SIDE - 10}" text-anchor="middle">measured {metric}</text>',
-        f'<text x="14" y="{_SIDE / 2}" text-anchor="middle" transform="rotate(-90 14 {_SIDE / 2})">'
-        "predicted, held out</text>",
+        f'<text x="14" y="{_SIDE / 2}" transform="rotate(-90 14 {_SIDE / 2})">predicted, held out</text>',
     ]
     for power in range(int(low), int(high) + 1):
         at = float(place(np.array([float(power)]))[0])
@@ -217,6 +216,25 @@ def scatter(data: Data, held: Held, metric: str) -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
+def _wrapped(text: str) -> str:
+    """Paragraphs and list items filled to 120 columns; tables, headings and pictures as they are."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        plain = line and line[0] not in "|#!"
+        goes_on = plain and lines and lines[-1] and lines[-1][0] not in "|#!" and not line.startswith("- ")
+        if goes_on:
+            lines[-1] += " " + line.strip()
+        else:
+            lines.append(line)
+    filled = [
+        textwrap.fill(line, 120, subsequent_indent="  " if line.startswith("- ") else "", break_on_hyphens=False)
+        if line and line[0] not in "|#!"
+        else line
+        for line in lines
+    ]
+    return "\n".join(filled)
+
+
 def pages() -> dict[str, str]:
     """The page and its plots by name."""
     data = packaged_data(load_catalog())
@@ -228,4 +246,4 @@ def pages() -> dict[str, str]:
     text += "\n".join(f"![{name}]({name})" for name in plots) + "\n\n"
     text += _BANDS + _bands() + _decisions(data, unseen["group"]) + _older()
     text += _TAIL.format(drafts=len(packaged_drafts()))
-    return {"validation.md": text, **plots}
+    return {"validation.md": _wrapped(text), **plots}
