@@ -175,6 +175,10 @@ def _point(row: Mapping[str, str], catalog: Catalog) -> Point:
     if row.get("weight_bits", ""):
         weights = float(row["weight_bits"]) / 8.0
         attention = weights
+    if row.get("activation_bits", "") and not problem:
+        compute = {16.0: "fp16", 8.0: compute if compute == "int8" else "fp8"}.get(
+            float(row["activation_bits"]), compute
+        )
     if row.get("kv_bits", ""):
         cache = float(row["kv_bits"]) / 8.0
     tensor = int(_number(row, "tensor_parallel", 1.0))
