@@ -3,6 +3,7 @@ r"""Throughput: replicas carry the demand, and servers carry the replicas.
     Demand[b]        sum_dq capacity_d Replicas[d,q] >= demand_b                      at the peak
     Serve[b,l]       sum_dq weight_d Rate[d,q,l] = fraction_l demand_b              at every level that lasts
     Capacity[d,q,l]  Rate[d,q,l] <= rho requests_per_s_d Replicas[d,q]
+    Whole_Servers    share of the most capacity of a class that a pool holds <= InService[q]     (implied, tight)
     Packing[q]       sum_d width_d Replicas[d,q] <= G InService[q]
                      (widths that do not divide G: one integer for each maximal filling of a server)
 
@@ -51,6 +52,7 @@ def add(model: Any, data: "ProgramData") -> None:
         [(d, q, name) for d, q in data.pairs for name in levels], rule=capacity, doc="a replica serves up to its margin"
     )
     _add_packing(model, data)
+    _add_whole_servers(model, data, by_class)
 
 
 def _add_packing(model: Any, data: "ProgramData") -> None:
@@ -96,3 +98,29 @@ def _add_packing(model: Any, data: "ProgramData") -> None:
         return narrow + wide - m.InService[q] <= 0.0
 
     model.Pattern_Servers = Constraint(list(patterns), rule=filled, doc="patterns and wide replicas fit the servers")
+
+
+def _add_whole_servers(model: Any, data: "ProgramData", by_class: "dict[int, list[tuple[str, str]]]") -> None:
+    """A pool in use has a whole server: tight where one server could carry more than a class asks for (racks).
+
+    Implied by whole plans: capacity of a class stays below its demand and one largest replica in any optimal plan, so a
+    pool's share of that is at most 1, and at most its servers.
+    """
+    from pyomo.core import Constraint
+
+    most = data.most_capacity
+    strong = []
+    for b, members in by_class.items():
+        for q in {pool for _, pool in members}:
+            one_server = max(
+                data.capacity[d] / data.deployments[d].servers_per_replica for d, pool in members if pool == q
+            )
+            if one_server > most[b]:
+                strong.append((b, q))
+
+    def whole(m: Any, b: int, q: str) -> Any:
+        share = sum(data.capacity[d] / most[b] * m.Replicas[d, q] for d, pool in by_class[b] if pool == q)
+        return share - m.InService[q] <= 0.0
+
+    if strong:
+        model.Whole_Servers = Constraint(sorted(strong), rule=whole, doc="a pool in use has a whole server")

@@ -13,7 +13,7 @@ from optimizer.costs.energy import pool_idle_kw
 from optimizer.costs.servers import tier_prices
 from optimizer.costs.term import Term
 from optimizer.performance.power import ServerPower, busy_power_kw
-from optimizer.pools import undominated_pools
+from optimizer.pools import undominated_pools, undominated_schemes
 from optimizer.program_data import Offered, ProgramData, replicas_needed
 from optimizer.prune import prune
 from optimizer.screen import Screened, class_demand, demand_weights, not_dominated
@@ -186,6 +186,8 @@ def program_data(offer: Offer, without: Without = Without(), *, reduce: bool = T
         idle_kw={key: pool_idle_kw(setting, pool) for key, pool in pools.items() if pool.is_bought},
     )
     data = data.with_terms(offer.terms)
+    if offer.dominate and reduce:
+        data = data.only_pairs(undominated_schemes(data))
     return prune(data.only_pools(undominated_pools(data))) if offer.dominate and reduce else data
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.costs.term import QuantityKey
-from optimizer.program_data import Offered, ProgramData
+from optimizer.program_data import Offered, Pair, ProgramData
 from optimizer.setting import Pool
 from optimizer.units import HOURS_PER_YEAR
 
@@ -141,3 +141,48 @@ def _plants_allow(
     )
     saved = (0.0, 0.0) if stays else _fixed_usd(data, [mine.id])
     return everywhere and cost[0] <= saved[0] and cost[1] <= saved[1]
+
+
+def undominated_schemes(data: ProgramData) -> list[Pair]:
+    """Pairs of schemes that some optimal plan may need, in the order of ``data.pairs``.
+
+    Scheme ``s`` is dominated by scheme ``t`` when preparing ``t`` costs no more and each deployment of ``s`` has one
+    of ``t`` of the same class and server type that takes no more accelerators and no more of a server, carries at
+    least as much and adds no more energy per unit of demand. Proof: replace every replica of ``s`` by that one of
+    ``t``, on the same accelerators with the same demand; ``s`` need not be prepared any more, which pays for ``t``.
+    Two recovery steps of one format differ in cost alone, so only the cheaper is left. Of equal schemes the first in
+    name stays.
+    """
+    prepared = {key[1]: usd for key, usd in data.yearly_by_quantity.items() if key[0] == "SchemePrepared"}
+    schemes = sorted({one.scheme for one in data.deployments.values()})
+    members = {s: [one for one in data.deployments.values() if one.scheme == s] for s in schemes}
+    figures = {key: _needs(data, one) for key, one in data.deployments.items()}
+
+    def beats(t: str, s: str) -> bool:
+        if prepared.get(t, 0.0) > prepared.get(s, 0.0):
+            return False
+        return all(any(_covers(figures[b.id], figures[a.id]) for b in members[t]) for a in members[s])
+
+    removed: set[str] = set()
+    for s in schemes:
+        for t in schemes:
+            if t != s and t not in removed and beats(t, s) and not (s < t and beats(s, t)):
+                removed.add(s)
+                break
+    return [pair for pair in data.pairs if data.deployments[pair[0]].scheme not in removed]
+
+
+def _needs(data: ProgramData, one: Offered) -> tuple[int, str, int, float, float, float]:
+    """Class and server type of a deployment, then width, share of a server, capacity and energy per unit of demand."""
+    capacity = data.capacity[one.id]
+    bought = [data.pools[q] for q in data.server_types[one.server_type] if data.pools[q].is_bought]
+    # Rented servers' energy is in their price.
+    energy = data.busy_kwh_per_request_rate(one, bought[0]) / one.demand_weight if bought else 0.0
+    return one.class_index, one.server_type, one.width, one.servers_per_replica, capacity, energy
+
+
+def _covers(one: tuple[int, str, int, float, float, float], other: tuple[int, str, int, float, float, float]) -> bool:
+    """Whether a replica of ``one`` may stand wherever one of ``other`` stood."""
+    return (
+        one[:2] == other[:2] and one[2] <= other[2] and one[3] <= other[3] and one[4] >= other[4] and one[5] <= other[5]
+    )

@@ -1,10 +1,10 @@
 """What the program is built from: pools, offered deployments, demand, cost terms and tight bounds."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from optimizer.costs.servers import tier_prices
@@ -117,6 +117,17 @@ class ProgramData:
                 air[key] = air.get(key, 0.0) + pool.server_kw * (1.0 - share)
         return result
 
+    @cached_property
+    def most_capacity(self) -> tuple[float, ...]:
+        """Capacity of a class that no optimal plan exceeds: its demand and one largest replica.
+
+        Were it more, one replica could be dropped: the least efficient one in use is needed at no level.
+        """
+        members: list[list[float]] = [[] for _ in self.demand]
+        for key, one in self.deployments.items():
+            members[one.class_index].append(self.capacity[key])
+        return tuple(demand + max(own, default=0.0) for demand, own in zip(self.demand, members, strict=True))
+
     def has_spares(self) -> bool:
         """Whether any spare server is asked for."""
         targets = self.setting.instance.targets
@@ -138,8 +149,7 @@ class ProgramData:
             accelerators = self.pools[q].server_type.accelerators
             if not widths_form_chain(found, accelerators):
                 narrow = tuple(sorted((width for width in found if width <= accelerators), reverse=True))
-                fillings = maximal_patterns(narrow, accelerators)
-                result[q] = tuple(dict(zip(narrow, counts, strict=True)) for counts in fillings)
+                result[q] = tuple(dict(zip(narrow, counts, strict=True)) for counts in fillings(narrow, accelerators))
         return result
 
     @cached_property
@@ -252,22 +262,38 @@ def widths_form_chain(widths: set[int], accelerators: int) -> bool:
     return all(large % small == 0 for small, large in pairwise(chain))
 
 
-def maximal_patterns(widths: tuple[int, ...], accelerators: int) -> tuple[tuple[int, ...], ...]:
-    """Every way to fill one server with replicas of the given widths to which no further replica can be added."""
-    widths = tuple(sorted(widths, reverse=True))
-    smallest = widths[-1]
-    found: list[tuple[int, ...]] = []
+#: Where widths do not nest and a server has more maximal fillings than this, each server holds replicas of one width.
+MAX_FILLINGS = 64
 
-    def extend(position: int, counts: tuple[int, ...], left: int) -> None:
+
+def fillings(widths: tuple[int, ...], accelerators: int) -> tuple[tuple[int, ...], ...]:
+    """Ways to fill one server with replicas of the given widths, as counts by width in their order.
+
+    Every maximal filling where there are at most ``MAX_FILLINGS``; else, in rack-sized servers with many widths, one
+    filling a width: like replicas stand together (docs/method.md section 5).
+    """
+    found = tuple(islice(maximal_patterns(widths, accelerators), MAX_FILLINGS + 1))
+    if len(found) <= MAX_FILLINGS:
+        return found
+    return tuple(
+        tuple(accelerators // width if place == own else 0 for place in range(len(widths)))
+        for own, width in enumerate(widths)
+    )
+
+
+def maximal_patterns(widths: tuple[int, ...], accelerators: int) -> Iterator[tuple[int, ...]]:
+    """Every way to fill one server with replicas of the given falling widths to which none can be added."""
+    smallest = widths[-1]
+
+    def extend(position: int, counts: tuple[int, ...], left: int) -> Iterator[tuple[int, ...]]:
         if position == len(widths):
             if left < smallest:
-                found.append(counts)
+                yield counts
             return
         for count in range(left // widths[position], -1, -1):
-            extend(position + 1, (*counts, count), left - count * widths[position])
+            yield from extend(position + 1, (*counts, count), left - count * widths[position])
 
-    extend(0, (), accelerators)
-    return tuple(found)
+    return extend(0, (), accelerators)
 
 
 @cache

@@ -37,12 +37,14 @@ class SimplePlan:
 
 
 def prune(data: ProgramData) -> ProgramData:
-    """The same program with fewer pairs, and the same optimum."""
+    """The same program with fewer pairs and smaller bounds, and the same optimum."""
     bound, extra = lower_bound(data)
     plan = best_simple_plan(data, extra)
     if plan is None or not math.isfinite(bound):
         return data
     limit = plan.usd_per_hour * (1.0 + _MARGIN) + 1e-9
+    data = _affordable(data, limit)
+    bound, extra = lower_bound(data)
     kept = [pair for pair, more in zip(data.pairs, extra, strict=True) if bound + more <= limit]
     start: dict[tuple[str, ...], float] = {("Replicas", *pair): float(count) for pair, count in plan.replicas.items()}
     start |= {("Servers", q): float(count) for q, count in plan.servers.items()}
@@ -51,8 +53,29 @@ def prune(data: ProgramData) -> ProgramData:
     return replace(data.only_pairs(kept), start=start)
 
 
-def least_server_usd_per_hour(data: ProgramData) -> dict[str, float]:
-    """Least cost (USD/hour) of one server in service of each pool, spares and racks shared out, nothing fixed."""
+def _affordable(data: ProgramData, limit: float) -> ProgramData:
+    """The same program with no more servers of a pool, or of a type, than ``limit`` USD/hour pays for.
+
+    No optimal plan costs more than ``limit``. Small fleets gain most: a spare for few servers is a large share of them.
+    """
+    alone = least_server_usd_per_hour(data, spares=False)
+    most = {q: _paid(limit, alone[q], data.max_servers[q]) for q in data.pools}
+    in_service = {
+        type_id: min(count, max((_paid(limit, alone[q], count) for q in data.server_types[type_id]), default=0))
+        for type_id, count in data.max_in_service.items()
+        if type_id in data.server_types
+    }
+    smaller = replace(data, max_servers=most, max_in_service={**data.max_in_service, **in_service})
+    return smaller.with_terms(data.terms)
+
+
+def _paid(limit: float, usd_per_hour: float, most: int) -> int:
+    """Servers that a budget pays for, at most ``most``."""
+    return most if usd_per_hour <= 0.0 else min(most, math.floor(limit / usd_per_hour + 1e-6))
+
+
+def least_server_usd_per_hour(data: ProgramData, *, spares: bool = True) -> dict[str, float]:
+    """Least cost (USD/hour) of one server of each pool, racks (and spares) shared out, nothing fixed."""
     yearly = data.yearly_by_quantity
     tiers: dict[str, float] = {}
     for key, usd in yearly.items():
@@ -73,6 +96,8 @@ def least_server_usd_per_hour(data: ProgramData) -> dict[str, float]:
             usd += server_type.accelerators * fabrics.get(server_type.accelerator.scale_out_gb_s, 0.0)
             usd += yearly.get(("Racks", q), 0.0) / pool.per_rack
         result[q] = usd / HOURS_PER_YEAR
+    if not spares:
+        return result
     # Spares may stand in any bought pool of their type.
     for type_id, members in data.server_types.items():
         own = [q for q in members if data.pools[q].is_bought]
@@ -86,8 +111,11 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     """(USD/hour below which no plan lies, what one whole replica of each pair adds to it at least).
 
     Columns: replicas of each pair; rates of each pair and level as shares of the class's demand; what is built or
-    prepared once (plants, schemes), 0..1. Rows: capacity carries the peak; demand is served at each level; a rate
-    needs replicas; the share of a class's demand that uses something built once is at most how much of it is built.
+    prepared once (plants, schemes), 0..1; servers in service of each pool. Rows: capacity carries the peak; demand is
+    served at each level; a rate needs replicas; the share of a class's demand that uses something built once is at most
+    how much of it is built; replicas fit their servers; a pool that serves a share of a class has at least that share
+    of one server (a pool in use has a whole one). Both shares hold at the peak too, of the most capacity that an
+    optimal plan has.
     """
     servers = least_server_usd_per_hour(data)
     yearly = data.yearly_by_quantity
@@ -95,12 +123,33 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     n, classes = len(data.pairs), len(data.demand)
     once = _built_once(data)
     first_once = n * (1 + len(levels))
-    builder = _Rows(first_once + len(once))
+    place = {q: first_once + len(once) + number for number, q in enumerate(data.pools)}
+    builder = _Rows(first_once + len(once) + len(place))
     demand = [builder.row(1.0, math.inf) for _ in range(classes)]
     served = [[builder.row(level.fraction, level.fraction) for _ in range(classes)] for level in levels]
     for position, (usd, _) in enumerate(once):
         builder.cost[first_once + position] = usd / HOURS_PER_YEAR
         builder.upper[first_once + position] = 1.0
+    packed = {q: builder.row(-math.inf, 0.0) for q in place}
+    whole = {
+        (q, number, b): builder.row(-math.inf, 0.0)
+        for q in place
+        for number in range(len(levels))
+        for b in range(classes)
+    }
+    peak = {(q, b): builder.row(-math.inf, 0.0) for q in place for b in range(classes)}
+    peak_once = [[builder.row(-math.inf, 0.0) for _ in range(classes)] for _ in once]
+    most = data.most_capacity
+    for (q, _), row in peak.items():
+        builder.entry(row, place[q], -1.0)
+    for position, rows in enumerate(peak_once):
+        for row in rows:
+            builder.entry(row, first_once + position, -1.0)
+    for q, column in place.items():
+        builder.cost[column] = servers[q]
+        builder.entry(packed[q], column, -1.0)
+    for (q, number, _), row in whole.items():
+        builder.entry(row, place[q], -levels[number].fraction)
     shared = [[[builder.row(-math.inf, 0.0) for _ in range(classes)] for _ in levels] for _ in once]
     for position in range(len(once)):
         for number, level in enumerate(levels):
@@ -109,7 +158,11 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     for i, (d, q) in enumerate(data.pairs):
         one, pool = data.deployments[d], data.pools[q]
         b = one.class_index
-        builder.cost[i] = servers[q] * one.servers_per_replica
+        builder.entry(packed[q], i, one.servers_per_replica)
+        builder.entry(peak[q, b], i, data.capacity[d] / most[b])
+        for position, (_, users) in enumerate(once):
+            if (d, q) in users:
+                builder.entry(peak_once[position][b], i, data.capacity[d] / most[b])
         builder.entry(demand[b], i, data.capacity[d] / data.demand[b])
         per_rate = (
             data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) if pool.is_bought else 0.0
@@ -119,6 +172,7 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
             column = n * (1 + number) + i
             builder.cost[column] = per_rate * rate * level.hours_per_year / HOURS_PER_YEAR
             builder.entry(served[number][b], column, 1.0)
+            builder.entry(whole[q, number, b], column, 1.0)
             limit = builder.row(-math.inf, 0.0)
             builder.entry(limit, column, rate / (one.requests_per_s * data.utilization))
             builder.entry(limit, i, -1.0)
@@ -129,7 +183,12 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     if solved is None:
         return -math.inf, [0.0] * n
     objective, duals = solved
-    return objective, [max(0.0, float(value)) for value in duals[:n]]
+    # One whole replica also needs what its servers are at least: a whole server, or all that it spans.
+    extra = [
+        max(0.0, duals[i]) + max(0.0, duals[place[q]]) * max(1.0, data.deployments[d].servers_per_replica)
+        for i, (d, q) in enumerate(data.pairs)
+    ]
+    return objective, extra
 
 
 def _built_once(data: ProgramData) -> list[tuple[float, set[Pair]]]:
