@@ -153,7 +153,8 @@ def main(arguments: Sequence[str]) -> None:
     if arguments:
         _write(data_dir / "points.csv", package_points(Path(arguments[0]).read_text(encoding="utf-8")))
         if len(arguments) > 1:
-            _write(data_dir / "throughput.csv", package_throughput(Path(arguments[1]).read_text(encoding="utf-8")))
+            collection = Path(arguments[1]).read_text(encoding="utf-8")
+            _write(data_dir / "throughput.csv", package_throughput(collection, catalog, prior_factors()))
         points = read_points(read_table(packaged_text())[1], catalog)
         evidence = infer_drafts(points, catalog, prior_factors(), serving_parameters())
         lines = ["engine,engine_version,measured_on,error_without,error_with"]

@@ -39,6 +39,7 @@ COLUMNS: Final = (
     "kind",
     "as_of",
     "quality",
+    "running",
 )
 #: Generations that such points cover.
 THIN_GENERATIONS: Final = ("ampere", "ada", "cdna3")
@@ -46,16 +47,25 @@ _GPUS: Final = frozenset({"A100-SXM-80GB", "A100-SXM-40GB", "A100-PCIe-80GB", "L
 _QUALITIES: Final = frozenset({"A", "B"})
 
 
-def package_throughput(text: str) -> str:
-    """Offline rows of good quality of a throughput collection, cut to the columns that are kept."""
+def package_throughput(text: str, catalog: Catalog, factors: Factors) -> str:
+    """Offline rows of good quality of a throughput collection, cut to the columns that are kept.
+
+    ``running`` is added: the requests that ran at once by the memory model of the day.
+    """
     _, rows = read_table(text)
+    rows = [row for row in rows if row["quality"] in _QUALITIES and row["gpu"] in _GPUS and row["output_tok_s"]]
+    rows = [{**row, "running": ""} for row in rows if row["kind"].startswith("offline")]
+    flight = flight_of(_table(rows), catalog, factors)
+    for index, running in zip(flight.able, flight.running, strict=True):
+        rows[index]["running"] = f"{running:g}"
+    return _table(rows)
+
+
+def _table(rows: list[dict[str, str]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for row in rows:
-        good = row["quality"] in _QUALITIES and row["gpu"] in _GPUS and row["kind"].startswith("offline")
-        if good and row["output_tok_s"]:
-            writer.writerow(row)
+    writer.writerows(rows)
     return out.getvalue()
 
 

@@ -119,9 +119,14 @@ def flight_of(text: str, catalog: Catalog, factors: Factors) -> Flight:
     asked = np.array([_load(points[index], plain[index]) for index in able])
     finite = np.isfinite(asked)
     load = np.where(finite, asked / replicas, _MOST_IN_FLIGHT)
-    running = np.maximum(np.minimum(load, capacity), 1.0)
-    for index, room in zip(able, capacity, strict=True):
-        if room < 1.0:
+    # What does not fit by our account ran all the same: it is told, and predicted at the load that was asked.
+    room = np.where(capacity < 1.0, np.inf, capacity * np.array([_admitted(point) for point in chosen]))
+    running = np.maximum(np.minimum(load, np.where(finite, room, capacity)), 1.0)
+    # Packaged tables say what ran at once, so that constants fitted to them do not hang on the memory model.
+    told = np.array([float(plain[index].get("running") or np.nan) for index in able])
+    running = np.where(np.isfinite(told), told, running)
+    for index, held in zip(able, capacity, strict=True):
+        if held < 1.0:
             reasons[index] = "the weights and one request do not fit the usable memory"
     measured = np.array([point.output_tokens_per_s for point in chosen])
     waves = np.where(finite, np.maximum(load / running, 1.0), 1.0) - 1.0
@@ -150,6 +155,16 @@ def validate(
     whole = [{**row, **more} for row, more in zip(flight.rows, added, strict=True)]
     ok = np.array([one == "ok" for one in status], dtype=np.bool_)
     return Validation([*flight.columns, *ADDED], whole, flight.points, tpot, ttft, rate, measured, ok)
+
+
+def _admitted(point: Point) -> float:
+    """Requests that run for one that is held to its full length.
+
+    vLLM and SGLang take cache pages as a request grows, so in the mean half of its output; TensorRT-LLM reserves all.
+    """
+    if point.engine == "trtllm":
+        return 1.0
+    return (point.input_tokens + point.output_tokens) / (point.input_tokens + point.output_tokens / 2.0)
 
 
 def _load(point: Point, row: Mapping[str, str]) -> float:

@@ -24,6 +24,15 @@ def validate(measurements: Path, output: Path | None, calibration: Path | None, 
     """Predict every row of the CSV table MEASUREMENTS; print errors by accelerator, model and engine.
 
     The rows are written with predicted times, tokens/s, their 10 % and 90 % quantiles, status and reason.
+
+    \b
+    Columns: id accelerator model precision engine engine_version
+    input_tokens output_tokens concurrency tensor_parallel
+    attention_data_parallel expert_parallel measured_ttft_ms measured_tpot_ms
+    Optional: pipeline_parallel weight_bits activation_bits kv_bits
+    prefix_hit_fraction speculative_acceptance (draft tokens a step) load_kind
+    (closed, static, offline, rate) measured_output_tokens_per_s measured_on
+    Tables with the columns gpu, isl, osl, load ... are read as they are.
     """
     from optimizer.calibration.validation import validate as run
 

@@ -10,13 +10,14 @@ from optimizer.calibration.decisions import decide, decision_groups
 from optimizer.calibration.fit import Data
 from optimizer.calibration.held_out import packaged_held
 from optimizer.calibration.inference import packaged_drafts
-from optimizer.calibration.packaged import packaged_data
+from optimizer.calibration.packaged import packaged_data, packaged_parameters
+from optimizer.calibration.parameters import MEASURED_ENGINES, serving_parameters
 from optimizer.calibration.points import Point
 from optimizer.calibration.throughput import packaged_throughput
 from optimizer.calibration.validation import flight_of
 from optimizer.catalog import load_catalog
 from optimizer.performance.bands import load_bands
-from optimizer.performance.factors import load_factors
+from optimizer.performance.factors import AXES, ENGINES, load_factors
 
 _HEAD = """# Validation: how far predictions are off
 
@@ -36,6 +37,26 @@ How points were held out:
   input length); all constants refitted in each fold.
 - *model*: each architecture left out in turn. DeepSeek-V3 and R1 are one.
 - *accelerator*: each accelerator left out in turn.
+
+"""
+
+_MODEL = """
+## What is fitted
+
+A step of an engine is the sum of reading and multiplying dense weights (joined as the root of squares), the same for
+the experts that its tokens touch, attention over every sequence's cache, all-reduces or expert exchange, and the time
+between kernels; other requests' prompts are worked on in the same steps. A first token takes its own prompt (at least
+the time in which the host launches its kernels), half a step, the prompts that came with it, and a part of all
+others' prompts: those of the first wave of a run.
+
+{shared} constants belong to accelerators, formats and kernels, {engine} to each engine: overhead a step, a layer, an
+expert layer, a sequence and a request, rates of expert, attention, all-reduce and prompt kernels against the common
+ones, launch time of prompts, queue, and growth of overheads with the age of the release. None belongs to a model.
+What paid on points that the fit had not seen, in falling order: overheads of expert layers in proportion to the
+experts of a token, with further kernels for latent attention, block scales and weight-only formats; launch-bound
+prompts; the age of the release; moving tokens to their experts as memory traffic; a part of the queue that does not
+grow with the load where requests are equally long. What did not: a queue by mean-value analysis, an overhead of the
+generation, imbalance of experts as a free constant.
 
 """
 
@@ -244,6 +265,8 @@ def pages() -> dict[str, str]:
     text = _HEAD + _tables(data, held)
     text += "\n## Measured and predicted, held out by group\n\n"
     text += "\n".join(f"![{name}]({name})" for name in plots) + "\n\n"
-    text += _BANDS + _bands() + _decisions(data, unseen["group"]) + _older()
+    own = len([p for p in serving_parameters() if AXES.get(p.factor, ((),))[0] == ENGINES]) // len(MEASURED_ENGINES)
+    shared = len(packaged_parameters()) - own * len(MEASURED_ENGINES)
+    text += _MODEL.format(shared=shared, engine=own) + _BANDS + _bands() + _decisions(data, unseen["group"]) + _older()
     text += _TAIL.format(drafts=len(packaged_drafts()))
     return {"validation.md": _wrapped(text), **plots}
