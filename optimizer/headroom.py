@@ -11,6 +11,12 @@ from optimizer.program_data import Pair, ProgramData
 from optimizer.screen import keeps, seen_of
 
 
+#: Limits that choose among layouts and schemes: they hold a plan back when they alone keep candidates out.
+_KEEP_OUT = frozenset(
+    {"accuracy", "vram_gib_per_accelerator", "weights_gib_per_accelerator", "nvlink_gb_s", "nvlink_cap_gb_s"}
+)
+
+
 def headroom_rows(
     offer: Offer,
     data: ProgramData,
@@ -82,7 +88,8 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
         left = np.full(needed.size, np.inf)
         np.divide(sign * (needed - reached), needed, out=left, where=known & (needed > 0.0))
         place = int(np.argmin(left))
-        binding = alone.get(name, 0) > 0 if name == "accuracy" else not bool(one_more[name][place])
+        keeps_out = name in _KEEP_OUT and alone.get(name, 0) > 0
+        binding = keeps_out or (name != "accuracy" and not bool(one_more[name][place]))
         if name == "vram_gib":
             # The engine's cache ends before the memory it may use: pages are whole, and it has slots
             # for so many sequences.

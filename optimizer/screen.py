@@ -174,7 +174,8 @@ def screen(candidates: Candidates) -> Screened:
             latency_ms=own.latency_ms,
             memory_gib=np.minimum(own.vram_gib, own.vram_gib_per_accelerator),
             nvlink_gb_s=np.minimum(own.nvlink_fraction * alone.nvlink_link_gb_s[rows], own.nvlink_cap_gb_s),
-            max_concurrency=limit,
+            # An engine's slots are those of one data-parallel rank.
+            max_concurrency=limit * candidates.attention_data_parallel[rows],
         )
     rows = everything[concurrency > 0]
     prediction = candidates.at(rows, concurrency[rows]) if rows.size else _nothing()

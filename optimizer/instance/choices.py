@@ -51,7 +51,7 @@ class Choices(Frozen):
     )
     max_concurrency: int = field(
         1024,
-        "Most requests in flight on one replica.",
+        "Most requests in flight on one replica, for each of its attention-data-parallel ranks.",
         unit="requests",
         default_source="vLLM's max_num_seqs default on current accelerators",
         ge=1,

@@ -14,7 +14,7 @@ def highest_admissible_concurrency(
     latency_ms: ArrayLike = np.inf,
     memory_gib: ArrayLike = np.inf,
     nvlink_gb_s: ArrayLike = np.inf,
-    max_concurrency: int = 4096,
+    max_concurrency: ArrayLike = 4096,
 ) -> NDArray[np.int64]:
     """The largest whole concurrency in 1..max_concurrency that keeps all bounds, 0 where none does, shape (n,).
 

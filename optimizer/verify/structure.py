@@ -140,7 +140,7 @@ def _check_deployment(ledger: Ledger, facts: Facts, path: str, one: Deployment, 
         "V-COUNT", f"{path}.accelerator", one.accelerator, group.accelerator, "its pool has another accelerator"
     )
     ledger.check(one.replicas >= 1, "V-COUNT", f"{path}.replicas", one.replicas, ">= 1", "a deployment has replicas")
-    most = facts.instance.choices.max_concurrency
+    most = facts.instance.choices.max_concurrency * max(one.attention_data_parallel, 1)
     ledger.check(
         1 <= one.concurrency <= most, "V-OFFER", f"{path}.concurrency", one.concurrency, f"1..{most}", "not allowed"
     )

@@ -514,7 +514,7 @@ class DeploymentLister:
         The engine holds ``largest_concurrency`` at most: its pool of memory and its slots.
         """
         targets, own = self.instance.targets, request_class.targets
-        top = self.instance.choices.max_concurrency
+        top = self.instance.choices.max_concurrency * int(found.attention_data_parallel[0])
         seen = predict_serving(
             self.architecture,
             found.take([0] * top),  # type: ignore[arg-type]
