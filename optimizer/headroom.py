@@ -10,7 +10,6 @@ from optimizer.plan import Bill, Headroom
 from optimizer.program_data import Pair, ProgramData
 from optimizer.screen import keeps, seen_of
 
-
 #: Limits that choose among layouts and schemes: they hold a plan back when they alone keep candidates out.
 _KEEP_OUT = frozenset(
     {"accuracy", "vram_gib_per_accelerator", "weights_gib_per_accelerator", "nvlink_gb_s", "nvlink_cap_gb_s"}

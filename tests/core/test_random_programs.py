@@ -11,15 +11,19 @@ import pytest
 
 from optimizer.catalog.rows import CoolingOption
 from optimizer.costs.term import Term
-from optimizer.pools import undominated_pools
+from optimizer.pools import undominated_pools, undominated_schemes
+from optimizer.program import build_program
 from optimizer.program_data import ProgramData
 from optimizer.prune import best_simple_plan, lower_bound, prune
 from optimizer.setting import Pool, ServerType
-from tests.core.hand import Json, bought, data_of, instance, offered, option, price, rented, server_type, solve
+from optimizer.solver import Compiled, Reason
+from tests.core.hand import EXACT, Json, bought, data_of, instance, offered, option, price, rented, server_type, solve
 from tests.core.steps import fabrics
 
 SEEDS = (*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 120)))
 TOLERANCE = 1e-6
+#: Rows that whole plans keep anyway; they only tighten fractional ones.
+IMPLIED = ("Plant_Routed", "Scheme_Routed", "Whole_Servers")
 
 
 def draw(seed: int) -> ProgramData:
@@ -138,10 +142,39 @@ def test_leaving_out_pools_and_pairs_keeps_the_least_cost(seed: int) -> None:
     simple = best_simple_plan(data, extra)
     if simple is not None:
         assert simple.usd_per_hour >= best * (1 - TOLERANCE)
+    schemes = data.only_pairs(undominated_schemes(data))
+    assert least(schemes) == pytest.approx(best, rel=TOLERANCE)
     fewer = data.only_pools(undominated_pools(data))
     assert least(fewer) == pytest.approx(best, rel=TOLERANCE)
     assert least(prune(data)) == pytest.approx(best, rel=TOLERANCE)
     assert least(prune(fewer)) == pytest.approx(best, rel=TOLERANCE)
+
+
+def without_implied(data: ProgramData) -> float:
+    """Least cost of the program without the rows that only tighten."""
+    model = build_program(data)
+    for name in IMPLIED:
+        row = model.find_component(name)
+        if row is not None:
+            row.deactivate()
+    outcome = Compiled(model).solve(EXACT)
+    return math.inf if outcome.reason is Reason.INFEASIBLE else outcome.objective
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_that_only_tighten_keep_the_least_cost(seed: int) -> None:
+    data = draw(seed)
+    assert without_implied(data) == pytest.approx(least(data), rel=TOLERANCE)
+
+
+def test_a_pool_in_use_has_a_whole_server() -> None:
+    """A server could carry three classes' worth: the relaxation still pays for a whole one."""
+    of = server_type()
+    terms = [price(("Servers", "air"), 1.0)]
+    data = data_of(instance(), [bought("air", of)], [offered("d", of, width=1, rate=1.0)], terms, demand=(1.0,))
+    model = build_program(data)
+    assert model.find_component("Whole_Servers") is not None
+    assert least(data) == pytest.approx(1.0)
 
 
 def spares_elsewhere(servers: float) -> ProgramData:

@@ -61,7 +61,7 @@ def golden_data() -> ProgramData:
     )
     deployments = [
         offered("big_half", big, width=4, rate=1.25),
-        offered("big_whole", big, width=8, rate=2.5, class_index=1, scheme="tuned"),
+        offered("big_quarter", big, width=2, rate=2.5, class_index=1, scheme="tuned"),
         offered("big_pair", big, width=16, rate=5.0),
         offered("small_two", small, width=2, rate=0.625),
         offered("small_three", small, width=3, rate=1.25, class_index=1),

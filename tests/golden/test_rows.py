@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from optimizer.program import build_program, named_rows
+from tests.core.test_random_programs import IMPLIED
 from tests.golden.rows import ADDERS, FOLDER, PRICE_TIERS, golden_data, lp_text, rows_by_part
 
 
@@ -20,6 +21,11 @@ def test_rows_are_the_golden_ones(part: str, tmp_path: Path, update_goldens: boo
 def test_every_family_with_rows_has_a_golden_and_no_golden_is_left_over() -> None:
     assert {path.stem for path in FOLDER.glob("*.lp")} == set(ADDERS)
     assert {"throughput", "spare", "cooling", "space", "power", "supply", "budget", PRICE_TIERS} <= set(ADDERS)
+
+
+def test_rows_that_only_tighten_are_in_the_goldens() -> None:
+    rows = {row for names in rows_by_part(golden_data()).values() for row in names}
+    assert rows >= set(IMPLIED)
 
 
 def test_every_row_of_the_program_belongs_to_one_part() -> None:
