@@ -2,14 +2,14 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from optimizer.errors import InternalError
-from optimizer.extract import TIE, Fleet, fleet_of, make_plan
+from optimizer.extract import MEASURED_GENERATIONS, TIE, Fleet, fleet_of, make_plan
 from optimizer.offer import Offer, Without, program_data
 from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
@@ -131,42 +131,86 @@ def uses(plan: Plan) -> Iterator[tuple[str, Without]]:
         yield f"sourcing {key}", Without(sourcing=frozenset({key}))
 
 
-def runners_up(offer: Offer, plan: Plan, options: Options, stop: Stop | None, deadline: float) -> tuple[RunnerUp, ...]:
+def alternatives(
+    offer: Offer, plan: Plan, options: Options, stop: Stop | None, deadline: float
+) -> list[tuple[RunnerUp, Plan | None]]:
     """The cheapest plan without each thing that the plan uses, cheapest first; the first is the next best plan.
 
-    Each is a program of its own, solved to the asked gap; those that the time does not suffice for are left out.
+    Each is a program of its own, solved to the asked gap; those that the time does not suffice for are left out. A
+    thing that no plan can do without has a row and no plan.
     """
-    rows = []
+    rows: list[tuple[RunnerUp, Plan | None]] = []
     for name, without in uses(plan):
         left = deadline - time.perf_counter()
         if left <= 0.0 or (stop is not None and stop()):
             break
-        limited = Options(gap=options.gap, time_limit_s=left, threads=options.threads, seed=options.seed)
-        other = answer(offer, limited, without, stop, break_ties=False)
-        if other.fleet is None or other.data is None:
-            if other.outcome.reason is Reason.INFEASIBLE:
-                rows.append(
-                    RunnerUp(
-                        without=name,
-                        summary="no plan",
-                        usd_per_hour=None,
-                        extra_fraction=None,
-                        reason="nothing else meets every limit",
-                    )
-                )
-            continue
-        found = make_plan(offer, other.data, other.fleet, other.outcome, limited, plan.outcome.solver)
-        extra = found.bill.usd_per_hour / plan.bill.usd_per_hour - 1.0 if plan.bill.usd_per_hour else math.inf
-        rows.append(
-            RunnerUp(
-                without=name,
-                summary=summary(found),
-                usd_per_hour=found.bill.usd_per_hour,
-                extra_fraction=extra,
-                reason=difference(plan, found),
-            )
-        )
-    return tuple(sorted(rows, key=lambda row: (row.usd_per_hour is None, row.usd_per_hour or 0.0, row.without)))
+        row = alternative(offer, plan, name, without, replace(options, time_limit_s=left), stop)
+        if row is not None:
+            rows.append(row)
+    return sorted(rows, key=lambda row: (row[0].usd_per_hour is None, row[0].usd_per_hour or 0.0, row[0].without))
+
+
+def alternative(
+    offer: Offer, plan: Plan, name: str, without: Without, options: Options, stop: Stop | None
+) -> tuple[RunnerUp, Plan | None] | None:
+    """The cheapest plan without something, held against the plan; None where the search was stopped before it knew."""
+    other = answer(offer, options, without, stop, break_ties=False)
+    if other.fleet is None or other.data is None:
+        if other.outcome.reason is not Reason.INFEASIBLE:
+            return None
+        reason = "nothing else meets every limit"
+        return RunnerUp(without=name, summary="no plan", usd_per_hour=None, extra_fraction=None, reason=reason), None
+    found = make_plan(offer, other.data, other.fleet, other.outcome, options, plan.outcome.solver)
+    extra = found.bill.usd_per_hour / plan.bill.usd_per_hour - 1.0 if plan.bill.usd_per_hour else math.inf
+    row = RunnerUp(
+        without=name,
+        summary=summary(found),
+        usd_per_hour=found.bill.usd_per_hour,
+        extra_fraction=extra,
+        reason=difference(plan, found),
+    )
+    return row, found
+
+
+def runners_up(offer: Offer, plan: Plan, options: Options, stop: Stop | None, deadline: float) -> tuple[RunnerUp, ...]:
+    """Rows of ``alternatives`` alone."""
+    return tuple(row for row, _ in alternatives(offer, plan, options, stop, deadline))
+
+
+def measured_alternative(
+    offer: Offer,
+    plan: Plan,
+    others: list[tuple[RunnerUp, Plan | None]],
+    options: Options,
+    stop: Stop | None,
+    deadline: float,
+) -> str | None:
+    """What the best plan on accelerators with measured serving points would be, where the plan uses others.
+
+    One of ``others`` may be that plan already: the one without the only such accelerator, when it uses none itself.
+    """
+    types = {pool.server_type.accelerator.id: pool.server_type.accelerator for pool in offer.setting.pools}
+    unmeasured = frozenset(key for key, row in types.items() if row.generation not in MEASURED_GENERATIONS)
+    used = {group.accelerator for group in plan.servers} & unmeasured
+    if not used:
+        return None
+    name = "accelerators without measured serving points"
+    for row, found in others:
+        known = found is not None and not unmeasured & {group.accelerator for group in found.servers}
+        if known and used == {row.without.removeprefix("accelerator ")}:
+            return _said(used, row)
+    left = deadline - time.perf_counter()
+    if left <= 0.0 or (stop is not None and stop()):
+        return None
+    other = alternative(offer, plan, name, Without(accelerators=unmeasured), replace(options, time_limit_s=left), stop)
+    return None if other is None else _said(used, other[0])
+
+
+def _said(used: Iterable[str], row: RunnerUp) -> str:
+    lead = f"no measured serving point stands behind {' and '.join(sorted(used))}"
+    if row.extra_fraction is None:
+        return f"{lead}, and no plan on measured accelerators meets every limit"
+    return f"{lead}; the best plan that has them costs {row.extra_fraction:+.1%}: {row.summary}"
 
 
 def summary(plan: Plan) -> str:

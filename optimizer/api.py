@@ -107,10 +107,9 @@ def solve(
     SolverError: the solver failed. StoppedWithoutPlan: stopped before any plan. InternalError: our own check refused
     the plan.
     """
-    from optimizer.answer import answer, plan_of, runners_up
+    from optimizer.answer import alternatives, answer, measured_alternative, plan_of
     from optimizer.candidates import build_candidates
     from optimizer.catalog import load_catalog
-    from optimizer.explain import diagnose
     from optimizer.models import served_model
     from optimizer.offer import Without, make_offer
     from optimizer.performance.factors import load_factors
@@ -145,6 +144,8 @@ def solve(
     clock.lap("program")
     if found.fleet is None:
         if found.outcome.reason is Reason.INFEASIBLE:
+            from optimizer.explain import diagnose
+
             diagnosis = diagnose(offer, options, stop, deadline)
             clock.lap("diagnosis")
             return Solved(None, diagnosis, EXIT_INFEASIBLE, clock.seconds)
@@ -154,8 +155,10 @@ def solve(
             )
         raise SolverError(f"the solver ended with {found.outcome.reason.value}")
     plan = plan_of(offer, found, options)
-    others = runners_up(offer, plan, options, stop, deadline)
-    plan = plan.model_copy(update={"runners_up": others})
+    others = alternatives(offer, plan, options, stop, deadline)
+    measured = measured_alternative(offer, plan, others, options, stop, deadline)
+    told = plan.messages if measured is None else (measured, *plan.messages)
+    plan = plan.model_copy(update={"runners_up": tuple(row for row, _ in others), "messages": told})
     clock.lap("runners_up")
     findings = verify(plan)
     clock.lap("verify")

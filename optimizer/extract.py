@@ -420,8 +420,6 @@ def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
     told = []
     used = {data.pools[q].server_type.accelerator.id: data.pools[q].server_type.accelerator for q in fleet.servers}
     for key, row in sorted(used.items()):
-        if row.generation not in MEASURED_GENERATIONS:
-            told.append(f"{key}: no measured serving point stands behind its predictions; measure before buying")
         if row.confidence == "low":
             told.append(f"{key}: its figures are of low confidence")
     bought = {data.pools[q].server_type.id for q in fleet.servers if data.pools[q].is_bought}

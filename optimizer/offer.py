@@ -54,6 +54,11 @@ class Offer:
     terms: tuple[Term, ...]
     dominate: bool
 
+    @property
+    def setting(self) -> Setting:
+        """The setting behind the candidates."""
+        return self.screened.candidates.setting
+
 
 def server_power(setting: Setting, server_type: ServerType, is_large_dense: bool) -> ServerPower:
     """Power law of one server of the type in air."""
