@@ -617,7 +617,7 @@ def without(listing: Listing, kind: str, name: str) -> Listing:
     return listing.filtered(pool_stays, lambda column: kind != "scheme" or column.scheme != name)
 
 
-def without_any(listing: Listing, choice: Choice) -> Answer | None:
+def without_any(listing: Listing, choice: Choice, most_steps: int = 1_000_000) -> Answer | None:
     """The cheapest plan that does without at least one thing of a choice (docs/method.md section 9)."""
     things = [
         *(("accelerator", one) for one in choice.accelerators),
@@ -625,6 +625,6 @@ def without_any(listing: Listing, choice: Choice) -> Answer | None:
         *(("cooling", one) for one in choice.cooling),
         *(("sourcing", one) for one in choice.sourcing),
     ]
-    answers = [answer(without(listing, kind, name)) for kind, name in things]
+    answers = [answer(without(listing, kind, name), most_steps) for kind, name in things]
     found = [one for one in answers if one is not None]
     return min(found, key=lambda one: one.usd_per_year) if found else None
