@@ -33,6 +33,7 @@ VERBS: Final = MappingProxyType(
         "solve": Verb("solve", "Find the cheapest cluster that meets every limit."),
         "check": Verb("check", "Read an instance; say what would be searched and what was defaulted."),
         "explain": Verb("explain", "Explain an error code, or why nothing fits an instance."),
+        "report": Verb("report", "Show or write a plan's bill of materials and bill by year."),
         "estimate": Verb("estimate", "Predict one deployment: memory, latency, throughput, power."),
         "validate": Verb("validate", "Compare predictions with a table of measurements."),
         "calibrate": Verb("calibrate", "Fit the constants to your own measurements."),

@@ -1,0 +1,1 @@
+"""Questions that take several solves: buy or rent, which assumption moves the answer most."""
