@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from optimizer.catalog.rows import Trust
+from optimizer.costs.finance import capital_recovery_factor as capital_recovery_factor
 
 #: Key of a quantity of the program: its family, then its index, e.g. ``("PlantKw", "dynamic")``.
 QuantityKey = tuple[str, ...]
@@ -47,16 +48,6 @@ class Term:
     def __post_init__(self) -> None:
         yearly = self.unit_price_usd * math.prod(value for _, value in self.factors)
         object.__setattr__(self, "usd_per_year", yearly)
-
-
-def capital_recovery_factor(rate: float, years: float) -> float:
-    """Yearly payment per unit of capital: ``r / (1 - (1 + r)^-n)``, ``1/n`` at rate 0.
-
-    Source: standard annuity, as in the practitioners' cost models (docs/method.md section 8).
-    """
-    if rate == 0.0:
-        return 1.0 / years
-    return rate / -math.expm1(-years * math.log1p(rate))
 
 
 def capital(
