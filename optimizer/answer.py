@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from optimizer.errors import InternalError
-from optimizer.extract import MEASURED_GENERATIONS, TIE, Fleet, fleet_of, make_plan
+from optimizer.extract import TIE, make_plan
+from optimizer.fleet import Fleet, fleet_of
 from optimizer.offer import Offer, Without, program_data
 from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
 from optimizer.solver import Compiled, FloatArray, Options, Outcome, Reason, solver_name
+from optimizer.sources import MEASURED_GENERATIONS
 
 Stop = Callable[[], bool]
 

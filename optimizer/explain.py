@@ -10,13 +10,13 @@ import numpy as np
 
 from optimizer.answer import Stop
 from optimizer.candidates import FloatArray
-from optimizer.extract import defaulted, provenance, search_count
 from optimizer.limits import limit
 from optimizer.moves import single_changes
 from optimizer.offer import Offer
 from optimizer.plan import Diagnosis, LimitKills, NearestCandidate
 from optimizer.screen import Screened
 from optimizer.solver import Options, solver_name
+from optimizer.sources import defaulted, provenance, search_count
 
 
 def diagnose(offer: Offer, options: Options, stop: Stop | None, deadline: float) -> Diagnosis:

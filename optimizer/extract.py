@@ -2,231 +2,33 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from optimizer import __version__
 from optimizer.costs import BILL_COMPONENTS
 from optimizer.costs.bill import assumed_fraction, bill_lines, by_component, oldest_price
 from optimizer.costs.term import QuantityKey, capital_recovery_factor
+from optimizer.fleet import Fleet, fleet_quantities
 from optimizer.headroom import headroom_rows
-from optimizer.instance.defaults import defaults_used
-from optimizer.instance.model import Instance
 from optimizer.offer import Offer
+from optimizer.packing import pack
 from optimizer.plan import (
     Bill,
-    CatalogRow,
     CoolingPlant,
-    DefaultedField,
     Deployment,
     Level,
     NetworkTier,
-    PackedServers,
     Plan,
     Prediction,
-    Provenance,
-    SearchCount,
     ServerGroup,
     StopReason,
 )
-from optimizer.program_data import Pair, ProgramData, replicas_needed
-from optimizer.provenance import catalog_sha256, factors_sha256, instance_sha256
-from optimizer.screen import Screened
+from optimizer.program_data import Pair, ProgramData
 from optimizer.setting import Pool
 from optimizer.solver import Options, Outcome, Reason
+from optimizer.sources import catalog_rows, defaulted, messages, provenance, search_count
 from optimizer.units import HOURS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 
 #: Plans within this share of the least cost count as equal.
 TIE = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """The counts of a solution, whole numbers.
-
-    ``replicas`` by (deployment, pool), ``servers`` (spares included) and ``spare`` by pool, ``rates`` in requests/s
-    by pair for each level that lasts, in order; only what is not 0. ``fillings`` counts the servers of each maximal
-    filling, where widths do not nest.
-    """
-
-    replicas: dict[Pair, int]
-    servers: dict[str, int]
-    spare: dict[str, int]
-    rates: dict[Pair, tuple[float, ...]]
-    fillings: dict[str, dict[int, int]]
-
-
-def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
-    """Whole counts from the values of the program's variables by name."""
-    replicas = {pair: round(names[f"Replicas[{pair[0]},{pair[1]}]"]) for pair in data.pairs}
-    servers = {q: round(names[f"Servers[{q}]"]) for q in data.pools}
-    spare = {q: round(names.get(f"Spare[{q}]", 0.0)) for q in data.bought}
-    replicas = without_idle(data, {pair: count for pair, count in replicas.items() if count})
-    return Fleet(
-        replicas,
-        {q: count for q, count in servers.items() if count},
-        {q: count for q, count in spare.items() if count},
-        serving_rates(data, replicas),
-        {
-            q: {number: round(names[f"PatternServers[{q},{number}]"]) for number in range(len(fillings))}
-            for q, fillings in data.patterns_by_pool.items()
-            if servers.get(q)
-        },
-    )
-
-
-def without_idle(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, int]:
-    """The same fleet without replicas that neither the peak nor any level needs.
-
-    A replica on a server that is there anyway costs nothing, so the solver may leave some that no request reaches;
-    nobody should deploy them.
-    """
-    left = dict(replicas)
-    rates = serving_rates(data, left)
-    for pair in sorted(left, key=lambda one: (max(rates[one], default=0.0), one)):
-        d = pair[0]
-        rest = sum(
-            data.capacity[other] * count
-            for (other, q), count in left.items()
-            if (other, q) != pair and data.deployments[other].class_index == data.deployments[d].class_index
-        )
-        busiest = max(rates[pair], default=0.0) * data.deployments[d].demand_weight
-        needed = max(busiest, data.demand[data.deployments[d].class_index] - rest)
-        # A part in a billion is the rounding of the rates, not a replica.
-        left[pair] = min(left[pair], max(0, replicas_needed(needed * (1.0 - 1e-9), data.capacity[d])))
-    return {pair: count for pair, count in left.items() if count}
-
-
-def serving_rates(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, tuple[float, ...]]:
-    """Requests/s of each pair at each level that lasts, at the least energy cost.
-
-    With replicas given, the best split of a class's demand fills the deployments with the cheapest energy per unit of
-    demand first: the continuous knapsack. So no solver tolerance is left in the rates.
-    """
-    yearly = data.yearly_by_quantity
-    rates: dict[Pair, list[float]] = {pair: [] for pair in replicas}
-    for level in data.billed_levels.values():
-        for b, demand in enumerate(data.demand):
-            mine = [pair for pair in replicas if data.deployments[pair[0]].class_index == b]
-            left = level.fraction * demand
-            costs = []
-            for position, (d, q) in enumerate(mine):
-                one, pool = data.deployments[d], data.pools[q]
-                usd = 0.0
-                if pool.is_bought:
-                    usd = (
-                        data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) / one.demand_weight
-                    )
-                costs.append((usd, position))
-            served = {}
-            for _, position in sorted(costs):
-                d, q = mine[position]
-                part = min(left, data.capacity[d] * replicas[d, q])
-                served[d, q] = part
-                left -= part
-            total = sum(served.values())
-            # What a tolerance of the solver leaves over, a part in a million at most, is shared by all.
-            scale = level.fraction * demand / total if total and left > 0.0 else 1.0
-            for pair in mine:
-                rates[pair].append(served[pair] * scale / data.deployments[pair[0]].demand_weight)
-    return {pair: tuple(values) for pair, values in rates.items()}
-
-
-def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float]:
-    """Quantities of the cost terms."""
-    quantities: dict[QuantityKey, float] = {("SpaceKw",): 0.0}
-    bought: dict[str, int] = {}
-    accelerators: dict[float, int] = {}
-    for q, count in fleet.servers.items():
-        pool = data.pools[q]
-        quantities["Servers", q] = float(count)
-        if pool.is_bought:
-            quantities["SpaceKw",] += pool.server_kw * count
-            quantities["Racks", q] = float(-(-count // pool.per_rack))
-            quantities["BusyKwh", q] = busy_kwh(data, fleet, q)
-            bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
-            speed = pool.server_type.accelerator.scale_out_gb_s
-            accelerators[speed] = accelerators.get(speed, 0) + count * pool.server_type.accelerators
-    for plant, members in data.heat_shares.items():
-        heat = sum(kw * fleet.servers.get(q, 0) for q, kw in members.items())
-        if heat:
-            quantities["PlantKw", plant] = heat
-            quantities["PlantBuilt", plant] = 1.0
-    for d, _ in fleet.replicas:
-        quantities["SchemePrepared", data.deployments[d].scheme] = 1.0
-    for type_id, count in bought.items():
-        reached = [key for key, (first, _) in data.server_tiers.items() if key[0] == type_id and first <= count]
-        tier = max(reached, key=lambda key: int(key[1]))
-        quantities[("TierServers", *tier)] = float(count)
-        quantities[("TierUsed", *tier)] = 1.0
-    for speed, count in accelerators.items():
-        fabric = next(f for f, (_, last, s) in data.fabric_tiers.items() if s == speed and count <= last)
-        quantities["FabricAccelerators", fabric] = float(count)
-    return quantities
-
-
-def busy_kwh(data: ProgramData, fleet: Fleet, q: str) -> float:
-    """Energy above idle that requests cause on a bought pool, kWh a year before PUE."""
-    hours = [level.hours_per_year for level in data.billed_levels.values()]
-    return sum(
-        data.busy_kwh_per_request_rate(data.deployments[d], data.pools[q])
-        * sum(h * r for h, r in zip(hours, rates, strict=True))
-        for (d, p), rates in fleet.rates.items()
-        if p == q
-    )
-
-
-def pack(data: ProgramData, fleet: Fleet) -> tuple[PackedServers, ...]:
-    """Which replicas stand on which servers, like servers together."""
-    packed = []
-    for q in fleet.servers:
-        accelerators = data.pools[q].server_type.accelerators
-        members = sorted(
-            ((data.deployments[d].width, d, count) for (d, p), count in fleet.replicas.items() if p == q),
-            key=lambda item: (-item[0], item[1]),
-        )
-        for width, d, count in members:
-            if width > accelerators:
-                spans = round(data.deployments[d].servers_per_replica)
-                packed.append(PackedServers(pool=q, servers=spans * count, replicas={d: count}))
-        narrow = [(width, d) for width, d, count in members if width <= accelerators for _ in range(count)]
-        like: dict[tuple[tuple[str, int], ...], int] = {}
-        for held in _filled(narrow, accelerators, _shapes(data, fleet, q)):
-            key = tuple(sorted(held.items()))
-            like[key] = like.get(key, 0) + 1
-        for key, times in like.items():
-            packed.append(PackedServers(pool=q, servers=times, replicas={d: count * times for d, count in key}))
-    return tuple(packed)
-
-
-def _shapes(data: ProgramData, fleet: Fleet, q: str) -> list[dict[int, int]] | None:
-    """What each server of a pool holds by width, from the program's fillings; None where widths nest."""
-    if q not in fleet.fillings:
-        return None
-    fillings = data.patterns_by_pool[q]
-    return [dict(fillings[number]) for number, count in fleet.fillings[q].items() for _ in range(count)]
-
-
-def _filled(
-    narrow: list[tuple[int, str]], accelerators: int, shapes: list[dict[int, int]] | None
-) -> list[dict[str, int]]:
-    """Replicas by server, largest first: into the shapes given, or the first with room (exact where widths nest)."""
-    servers: list[dict[str, int]] = []
-    room: list[int] = []
-    if shapes is not None:
-        servers = [{} for _ in shapes]
-        for width, d in narrow:
-            place = next(index for index, shape in enumerate(shapes) if shape.get(width, 0) > 0)
-            shapes[place][width] -= 1
-            servers[place][d] = servers[place].get(d, 0) + 1
-        return [held for held in servers if held]
-    for width, d in narrow:
-        place = next((index for index, left in enumerate(room) if left >= width), len(room))
-        if place == len(room):
-            servers.append({})
-            room.append(accelerators)
-        servers[place][d] = servers[place].get(d, 0) + 1
-        room[place] -= width
-    return servers
 
 
 def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, options: Options, solver: str) -> Plan:
@@ -402,112 +204,3 @@ def plant_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> tu
             mean, design = plant_pue(option, climate)
             rows.append(CoolingPlant(option=option.id, heat_kw=heat, pue_mean=mean, pue_design=design))
     return tuple(rows)
-
-
-def search_count(screened: Screened, kept: int) -> SearchCount:
-    """How much was searched."""
-    return SearchCount(
-        candidates=screened.candidates.size,
-        admissible=int(screened.rows.size),
-        kept=kept,
-        killed_by_limit=screened.killed_by_limit(),
-        not_startable=dict(sorted(screened.candidates.not_startable.items())),
-    )
-
-
-def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
-    """What a buyer should know before believing the plan."""
-    told = []
-    used = {data.pools[q].server_type.accelerator.id: data.pools[q].server_type.accelerator for q in fleet.servers}
-    for key, row in sorted(used.items()):
-        if row.confidence == "low":
-            told.append(f"{key}: its figures are of low confidence")
-    bought = {data.pools[q].server_type.id for q in fleet.servers if data.pools[q].is_bought}
-    told += [
-        f"{refusal.server_type} is not offered with {refusal.cooling}: {refusal.reason}"
-        for refusal in data.setting.refusals
-        if refusal.server_type in bought
-    ]
-    if (
-        data.setting.instance.targets.accuracy_floor_fraction is None
-        and data.setting.instance.targets.accuracy_floor_score is None
-    ):
-        told.append("no accuracy floor is stated: 0.99 of the unquantized model is held")
-    return tuple(told)
-
-
-#: Generations whose serving constants rest on measured points (docs/method.md); the others are scaled or assumed.
-MEASURED_GENERATIONS = frozenset({"ampere", "ada", "hopper", "blackwell", "cdna3"})
-
-
-def defaulted(instance: Instance) -> tuple[DefaultedField, ...]:
-    """Fields left to their defaults."""
-    return tuple(
-        DefaultedField(field=one.field, value=str(one.value), unit=one.unit, source=one.source)
-        for one in defaults_used(instance)
-    )
-
-
-def catalog_rows(
-    data: ProgramData, screened: Screened, fleet: Fleet, quantities: Mapping[QuantityKey, float]
-) -> tuple[CatalogRow, ...]:
-    """Every catalogue row that the plan rests on."""
-    setting = data.setting
-    catalog = setting.catalog
-    keys: set[tuple[str, str]] = {("climates", setting.instance.site.climate)}
-    for q in fleet.servers:
-        pool = data.pools[q]
-        row = pool.server_type.accelerator
-        keys |= {("accelerators", row.id), ("power_curves", row.generation)}
-        if pool.cooling is not None:
-            keys |= {("cooling", pool.cooling.id), ("purchase_prices", row.id)}
-    keys |= {("cooling", key[1]) for key in quantities if key[0] == "PlantKw"}
-    keys |= {("fabrics", key[1]) for key in quantities if key[0] == "FabricAccelerators"}
-    for d, _ in fleet.replicas:
-        scheme = screened.candidates.schemes[
-            int(screened.candidates.scheme_index[screened.rows[data.deployments[d].row]])
-        ]
-        keys |= {("schemes", scheme.scheme.id), ("kv_schemes", scheme.kv_scheme.id)}
-    if screened.candidates.model.catalog_id is not None:
-        keys.add(("models", screened.candidates.model.catalog_id))
-    keys |= _price_rows(data, quantities)
-    rows = []
-    for table, key in sorted(keys):
-        found = getattr(catalog, table).get(key)
-        if found is not None:
-            rows.append(CatalogRow(table=table, id=key, row=found.model_dump(mode="json")))
-    return tuple(rows)
-
-
-def _price_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> set[tuple[str, str]]:
-    """Rows that only prices rest on: electricity, facility figures, rental offers, recovery steps."""
-    setting = data.setting
-    site = setting.instance.site
-    keys: set[tuple[str, str]] = set()
-    billed = {term.source for term in data.terms if quantities.get(term.quantity, 0.0)}
-    keys |= {("facility", key) for key in FACILITY_FIGURES if setting.catalog.facility[key].source in billed}
-    if site.electricity_usd_per_kwh is None and data.bought:
-        region = site.electricity_region or setting.catalog.climates[site.climate].electricity_region
-        keys.add(("electricity", region))
-    for key, offer in setting.catalog.rental_offers.items():
-        if f"{offer.provider} {offer.instance}: {offer.source}" in billed:
-            keys.add(("rental_offers", key))
-    if any(key[0] == "SchemePrepared" and term.quantity == key for key in quantities for term in data.terms):
-        keys |= {("recovery_steps", key) for key in setting.catalog.recovery_steps}
-    return keys
-
-
-#: Facility figures that the bill and the power of servers rest on.
-FACILITY_FIGURES = ("colo_wholesale_1mw_plus", "rack_hardware", "server_fan_share_air")
-
-
-def provenance(instance: Instance, options: Options, solver: str) -> Provenance:
-    """What made the answer."""
-    return Provenance(
-        tool=f"gpu-cluster-optimizer {__version__}",
-        instance_sha256=instance_sha256(instance),
-        catalog_sha256=catalog_sha256(),
-        factors_sha256=factors_sha256(),
-        solver=solver,
-        options={"gap": options.gap, "threads": options.threads, "seed": options.seed},
-    )

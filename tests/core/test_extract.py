@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimizer.api import solve
-from optimizer.extract import serving_rates
+from optimizer.fleet import serving_rates
 from optimizer.program_data import Pair, ProgramData, maximal_patterns, replicas_needed, widths_form_chain
 from tests.core.hand import bought, data_of, instance, offered, price, rented, server_type
 from tests.core.real import small

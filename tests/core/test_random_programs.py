@@ -9,13 +9,15 @@ from random import Random
 
 import pytest
 
+from optimizer.bound import lower_bound
 from optimizer.catalog.rows import CoolingOption
 from optimizer.costs.term import Term
 from optimizer.pools import undominated_pools, undominated_schemes
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
-from optimizer.prune import best_simple_plan, lower_bound, prune
+from optimizer.prune import prune
 from optimizer.setting import Pool, ServerType
+from optimizer.simple_plan import best_simple_plan
 from optimizer.solver import Compiled, Reason
 from tests.core.hand import EXACT, Json, bought, data_of, instance, offered, option, price, rented, server_type, solve
 from tests.core.steps import fabrics

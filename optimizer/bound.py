@@ -1,0 +1,180 @@
+"""A bound from below on the cost of every plan: a small linear program over replicas, rates and servers."""
+
+import math
+
+import highspy
+import numpy as np
+
+from optimizer.program_data import Pair, ProgramData
+from optimizer.units import HOURS_PER_YEAR
+
+
+def least_server_usd_per_hour(data: ProgramData, *, spares: bool = True) -> dict[str, float]:
+    """Least cost (USD/hour) of one server of each pool, racks (and spares) shared out, nothing fixed."""
+    yearly = data.yearly_by_quantity
+    tiers: dict[str, float] = {}
+    for key, usd in yearly.items():
+        if key[0] == "TierServers":
+            tiers[key[1]] = min(tiers.get(key[1], math.inf), usd)
+    fabrics: dict[float, float] = {}
+    for fabric, (_, _, speed) in data.fabric_tiers.items():
+        fabrics[speed] = min(fabrics.get(speed, math.inf), yearly.get(("FabricAccelerators", fabric), 0.0))
+    shares = data.heat_shares
+    result = {}
+    for q, pool in data.pools.items():
+        usd = yearly.get(("Servers", q), 0.0)
+        if pool.is_bought:
+            server_type = pool.server_type
+            usd += yearly.get(("SpaceKw",), 0.0) * pool.server_kw
+            usd += sum(members[q] * yearly.get(("PlantKw", k), 0.0) for k, members in shares.items() if q in members)
+            usd += tiers.get(server_type.id, 0.0)
+            usd += server_type.accelerators * fabrics.get(server_type.accelerator.scale_out_gb_s, 0.0)
+            usd += yearly.get(("Racks", q), 0.0) / pool.per_rack
+        result[q] = usd / HOURS_PER_YEAR
+    if not spares:
+        return result
+    # Spares may stand in any bought pool of their type.
+    for type_id, members in data.server_types.items():
+        own = [q for q in members if data.pools[q].is_bought]
+        if own:
+            spare = data.least_spare_share(type_id) * min(result[q] for q in own)
+            result.update({q: result[q] + spare for q in own})
+    return result
+
+
+def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
+    """(USD/hour below which no plan lies, what one whole replica of each pair adds to it at least).
+
+    Columns: replicas of each pair; rates of each pair and level as shares of the class's demand; what is built or
+    prepared once (plants, schemes), 0..1; servers in service of each pool. Rows: capacity carries the peak; demand is
+    served at each level; a rate needs replicas; the share of a class's demand that uses something built once is at most
+    how much of it is built; replicas fit their servers; a pool that serves a share of a class has at least that share
+    of one server (a pool in use has a whole one). Both shares hold at the peak too, of the most capacity that an
+    optimal plan has.
+    """
+    servers = least_server_usd_per_hour(data)
+    yearly = data.yearly_by_quantity
+    levels = [level for level in data.billed_levels.values() if level.fraction > 0.0]
+    n, classes = len(data.pairs), len(data.demand)
+    once = _built_once(data)
+    first_once = n * (1 + len(levels))
+    place = {q: first_once + len(once) + number for number, q in enumerate(data.pools)}
+    builder = _Rows(first_once + len(once) + len(place))
+    demand = [builder.row(1.0, math.inf) for _ in range(classes)]
+    served = [[builder.row(level.fraction, level.fraction) for _ in range(classes)] for level in levels]
+    for position, (usd, _) in enumerate(once):
+        builder.cost[first_once + position] = usd / HOURS_PER_YEAR
+        builder.upper[first_once + position] = 1.0
+    packed = {q: builder.row(-math.inf, 0.0) for q in place}
+    whole = {
+        (q, number, b): builder.row(-math.inf, 0.0)
+        for q in place
+        for number in range(len(levels))
+        for b in range(classes)
+    }
+    peak = {(q, b): builder.row(-math.inf, 0.0) for q in place for b in range(classes)}
+    peak_once = [[builder.row(-math.inf, 0.0) for _ in range(classes)] for _ in once]
+    most = data.most_capacity
+    for (q, _), row in peak.items():
+        builder.entry(row, place[q], -1.0)
+    for position, rows in enumerate(peak_once):
+        for row in rows:
+            builder.entry(row, first_once + position, -1.0)
+    for q, column in place.items():
+        builder.cost[column] = servers[q]
+        builder.entry(packed[q], column, -1.0)
+    for (q, number, _), row in whole.items():
+        builder.entry(row, place[q], -levels[number].fraction)
+    shared = [[[builder.row(-math.inf, 0.0) for _ in range(classes)] for _ in levels] for _ in once]
+    for position in range(len(once)):
+        for number, level in enumerate(levels):
+            for b in range(classes):
+                builder.entry(shared[position][number][b], first_once + position, -level.fraction)
+    for i, (d, q) in enumerate(data.pairs):
+        one, pool = data.deployments[d], data.pools[q]
+        b = one.class_index
+        builder.entry(packed[q], i, one.servers_per_replica)
+        builder.entry(peak[q, b], i, data.capacity[d] / most[b])
+        for position, (_, users) in enumerate(once):
+            if (d, q) in users:
+                builder.entry(peak_once[position][b], i, data.capacity[d] / most[b])
+        builder.entry(demand[b], i, data.capacity[d] / data.demand[b])
+        per_rate = (
+            data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) if pool.is_bought else 0.0
+        )
+        rate = data.demand[b] / one.demand_weight
+        for number, level in enumerate(levels):
+            column = n * (1 + number) + i
+            builder.cost[column] = per_rate * rate * level.hours_per_year / HOURS_PER_YEAR
+            builder.entry(served[number][b], column, 1.0)
+            builder.entry(whole[q, number, b], column, 1.0)
+            limit = builder.row(-math.inf, 0.0)
+            builder.entry(limit, column, rate / (one.requests_per_s * data.utilization))
+            builder.entry(limit, i, -1.0)
+            for position, (_, users) in enumerate(once):
+                if (d, q) in users:
+                    builder.entry(shared[position][number][b], column, 1.0)
+    solved = builder.solve()
+    if solved is None:
+        return -math.inf, [0.0] * n
+    objective, duals = solved
+    # One whole replica also needs what its servers are at least: a whole server, or all that it spans.
+    extra = [
+        max(0.0, duals[i]) + max(0.0, duals[place[q]]) * max(1.0, data.deployments[d].servers_per_replica)
+        for i, (d, q) in enumerate(data.pairs)
+    ]
+    return objective, extra
+
+
+def _built_once(data: ProgramData) -> list[tuple[float, set[Pair]]]:
+    """(USD/year, pairs that need it) of everything that is paid once however much of it is used."""
+    result = []
+    for key, usd in data.yearly_by_quantity.items():
+        if key[0] == "PlantBuilt":
+            pools = data.heat_shares[key[1]]
+            result.append((usd, {pair for pair in data.pairs if pair[1] in pools}))
+        elif key[0] == "SchemePrepared":
+            result.append((usd, {pair for pair in data.pairs if data.deployments[pair[0]].scheme == key[1]}))
+    return result
+
+
+class _Rows:
+    """Rows of a linear program as they come, solved by HiGHS."""
+
+    def __init__(self, columns: int) -> None:
+        self.cost = np.zeros(columns)
+        self.upper = np.full(columns, math.inf)
+        self._bounds: list[tuple[float, float]] = []
+        self._entries: list[tuple[int, int, float]] = []
+
+    def row(self, lower: float, upper: float) -> int:
+        """A new row; its number."""
+        self._bounds.append((lower, upper))
+        return len(self._bounds) - 1
+
+    def entry(self, row: int, column: int, value: float) -> None:
+        """A coefficient."""
+        self._entries.append((row, column, value))
+
+    def solve(self) -> tuple[float, list[float]] | None:
+        """(objective, reduced costs), or None when the solver does not reach an optimum."""
+        entries = sorted(self._entries)
+        counts = np.bincount([row for row, _, _ in entries], minlength=len(self._bounds))
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = self.cost.size, len(self._bounds)
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = self.cost, np.zeros(self.cost.size), self.upper
+        lp.row_lower_ = np.array([low for low, _ in self._bounds])
+        lp.row_upper_ = np.array([high for _, high in self._bounds])
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+        lp.a_matrix_.index_ = np.array([column for _, column, _ in entries], dtype=np.int32)
+        lp.a_matrix_.value_ = np.array([value for _, _, value in entries])
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("threads", 1)
+        highspy.Highs.resetGlobalScheduler(True)
+        highs.passModel(lp)
+        highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        return highs.getInfo().objective_function_value, list(highs.getSolution().col_dual)

@@ -1,0 +1,197 @@
+"""Simple plans: one pool a class, one deployment and a few replicas of another; a bound from above and a start."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from optimizer.costs.term import QuantityKey
+from optimizer.program_data import Pair, ProgramData, replicas_needed
+from optimizer.units import HOURS_PER_YEAR
+
+#: Simple plans tried for the bound from above.
+_TRIED = 12
+
+
+#: Replicas of the first deployment that are left to another one in them.
+_LEFT_OVER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SimplePlan:
+    """A plan: replicas by pair, servers and spares by pool, quantities of the cost terms, cost."""
+
+    replicas: dict[Pair, int]
+    servers: dict[str, int]
+    spare: dict[str, int]
+    quantities: dict[QuantityKey, float]
+    usd_per_hour: float
+
+
+def best_simple_plan(data: ProgramData, extra: list[float]) -> SimplePlan | None:
+    """The cheapest plan found among simple ones that keep every cap; None when none does.
+
+    A simple plan serves each class in one pool, with one deployment and, for what is left of the demand, a few
+    replicas of another one. Classes are ranked apart and combined rank by rank.
+    """
+    ranked: dict[int, list[Pair]] = {}
+    for b in range(len(data.demand)):
+        members = [
+            (more * replicas_needed(data.demand[b], data.capacity[d]), (d, q))
+            for more, (d, q) in zip(extra, data.pairs, strict=True)
+            if data.deployments[d].class_index == b
+        ]
+        ranked[b] = [pair for _, pair in sorted(members)[:_TRIED]]
+        if not ranked[b]:
+            return None
+    best: SimplePlan | None = None
+    for number in range(max(len(members) for members in ranked.values())):
+        chosen = {b: members[min(number, len(members) - 1)] for b, members in ranked.items()}
+        for replicas in _fillings(data, chosen):
+            plan = simple_plan(data, replicas)
+            if plan is not None and (best is None or plan.usd_per_hour < best.usd_per_hour):
+                best = plan
+    return best
+
+
+def _fillings(data: ProgramData, chosen: dict[int, Pair]) -> Iterator[dict[Pair, int]]:
+    """Replicas that serve each class: its own pair alone, then with some of them left to another deployment there."""
+    alone = {pair: replicas_needed(data.demand[b], data.capacity[pair[0]]) for b, pair in chosen.items()}
+    yield alone
+    if len(chosen) > 1:
+        return
+    ((b, (d, q)),) = chosen.items()
+    for other, home in data.pairs:
+        if home != q or other == d or data.deployments[other].class_index != b:
+            continue
+        for fewer in range(1, min(_LEFT_OVER, alone[d, q]) + 1):
+            left = alone[d, q] - fewer
+            rest = data.demand[b] - left * data.capacity[d]
+            yield {(d, q): left, (other, q): replicas_needed(rest, data.capacity[other])}
+
+
+def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan | None:
+    """The plan of these replicas; None where it breaks a cap or outgrows the bounds.
+
+    Every class is served at every level.
+    """
+    if len(replicas) > len(data.demand) and any(q in data.patterns_by_pool for _, q in replicas):
+        return None
+    in_service = _servers_in_service(data, replicas)
+    spare = _spares(data, in_service)
+    servers = {q: count + spare.get(q, 0) for q, count in in_service.items()}
+    if any(count > data.max_servers[q] for q, count in servers.items()):
+        return None
+    quantities = _quantities(data, replicas, servers, _busy_kwh(data, replicas))
+    if quantities is None or not _within_caps(data, servers, quantities):
+        return None
+    return SimplePlan(
+        dict(replicas), servers, spare, quantities, _total(data.yearly_by_quantity, quantities) / HOURS_PER_YEAR
+    )
+
+
+def _total(prices: Mapping[QuantityKey, float], quantities: Mapping[QuantityKey, float]) -> float:
+    return sum(prices.get(key, 0.0) * amount for key, amount in quantities.items())
+
+
+def _servers_in_service(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[str, int]:
+    """Whole servers by pool; where widths do not nest each deployment fills servers of its own."""
+    taken: dict[str, float] = {}
+    for (d, q), count in replicas.items():
+        servers = count * data.deployments[d].servers_per_replica
+        taken[q] = taken.get(q, 0.0) + (math.ceil(servers - 1e-9) if q in data.patterns_by_pool else servers)
+    return {q: math.ceil(servers - 1e-9) for q, servers in taken.items()}
+
+
+def _spares(data: ProgramData, in_service: Mapping[str, int]) -> dict[str, int]:
+    """Spares of each bought type, all in the first pool of the type in use."""
+    targets = data.setting.instance.targets
+    own: dict[str, list[str]] = {}
+    for q in in_service:
+        if data.pools[q].is_bought:
+            own.setdefault(data.pools[q].server_type.id, []).append(q)
+    result = {}
+    for members in own.values():
+        total = sum(in_service[q] for q in members)
+        result[members[0]] = max(math.ceil(targets.spare_fraction * total - 1e-9), targets.spare_servers)
+    return result
+
+
+def _busy_kwh(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[str, float]:
+    """Energy above idle by bought pool; requests go to deployments by their capacity, the same share at every level."""
+    hours = sum(level.fraction * level.hours_per_year for level in data.billed_levels.values())
+    capacity = [0.0] * len(data.demand)
+    for (d, _), count in replicas.items():
+        capacity[data.deployments[d].class_index] += data.capacity[d] * count
+    result: dict[str, float] = {}
+    for (d, q), count in replicas.items():
+        one, pool = data.deployments[d], data.pools[q]
+        if pool.is_bought:
+            share = data.capacity[d] * count / capacity[one.class_index]
+            rate = data.demand[one.class_index] / one.demand_weight * share
+            result[q] = result.get(q, 0.0) + hours * rate * data.busy_kwh_per_request_rate(one, pool)
+    return result
+
+
+def _within_caps(data: ProgramData, servers: Mapping[str, int], quantities: Mapping[QuantityKey, float]) -> bool:
+    """Whether a fleet keeps every cap of the instance."""
+    instance = data.setting.instance
+    economics, site, choices = instance.economics, instance.site, instance.choices
+    bought = {q: count for q, count in servers.items() if data.pools[q].is_bought}
+    power = sum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items())
+    racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
+    capital = _total(data.capital_by_quantity, quantities)
+    yearly = _total(data.yearly_by_quantity, quantities)
+    used: dict[str, int] = {}
+    for q, count in servers.items():
+        row = data.pools[q].server_type
+        used[row.accelerator.id] = used.get(row.accelerator.id, 0) + count * row.accelerators
+    return (
+        (economics.budget_capex_usd is None or capital <= economics.budget_capex_usd)
+        and (economics.budget_usd_per_year is None or yearly <= economics.budget_usd_per_year)
+        and (site.power_kw is None or power <= site.power_kw)
+        and (site.racks is None or racks <= site.racks)
+        and all(count <= choices.supply.get(key, count) for key, count in used.items())
+        and (choices.max_accelerator_types is None or len(used) <= choices.max_accelerator_types)
+    )
+
+
+def _quantities(
+    data: ProgramData, pairs: Iterable[Pair], counts: dict[str, int], busy: dict[str, float]
+) -> dict[QuantityKey, float] | None:
+    """Quantities of the cost terms for given servers; None where a count falls outside every price step."""
+    quantities: dict[QuantityKey, float] = {("SpaceKw",): 0.0}
+    bought: dict[str, int] = {}
+    accelerators: dict[float, int] = {}
+    for q, count in counts.items():
+        pool = data.pools[q]
+        quantities["Servers", q] = float(count)
+        if pool.is_bought:
+            quantities["SpaceKw",] += pool.server_kw * count
+            quantities["Racks", q] = float(-(-count // pool.per_rack))
+            quantities["BusyKwh", q] = busy.get(q, 0.0)
+            bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
+            speed = pool.server_type.accelerator.scale_out_gb_s
+            accelerators[speed] = accelerators.get(speed, 0) + count * pool.server_type.accelerators
+    for plant, members in data.heat_shares.items():
+        heat = sum(kw * counts[q] for q, kw in members.items() if q in counts)
+        if heat:
+            quantities["PlantKw", plant] = heat
+            quantities["PlantBuilt", plant] = 1.0
+    for d, _ in pairs:
+        quantities["SchemePrepared", data.deployments[d].scheme] = 1.0
+    for type_id, count in bought.items():
+        tier = next(
+            (key for key, (low, high) in data.server_tiers.items() if key[0] == type_id and low <= count <= high), None
+        )
+        if tier is None:
+            return None
+        quantities[("TierServers", *tier)] = float(count)
+        quantities[("TierUsed", *tier)] = 1.0
+    for speed, count in accelerators.items():
+        fabric = next(
+            (f for f, (low, high, s) in data.fabric_tiers.items() if s == speed and low <= count <= high), None
+        )
+        if fabric is None:
+            return None
+        quantities["FabricAccelerators", fabric] = float(count)
+    return quantities

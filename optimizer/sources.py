@@ -1,0 +1,127 @@
+"""What an answer rests on and should tell: catalogue rows, defaults, counts of the search, provenance, messages."""
+
+from collections.abc import Mapping
+
+from optimizer import __version__
+from optimizer.costs.term import QuantityKey
+from optimizer.fleet import Fleet
+from optimizer.instance.defaults import defaults_used
+from optimizer.instance.model import Instance
+from optimizer.plan import (
+    CatalogRow,
+    DefaultedField,
+    Provenance,
+    SearchCount,
+)
+from optimizer.program_data import ProgramData
+from optimizer.provenance import catalog_sha256, factors_sha256, instance_sha256
+from optimizer.screen import Screened
+from optimizer.solver import Options
+
+#: Generations whose serving constants rest on measured points (docs/method.md); the others are scaled or assumed.
+MEASURED_GENERATIONS = frozenset({"ampere", "ada", "hopper", "blackwell", "cdna3"})
+
+
+#: Facility figures that the bill and the power of servers rest on.
+FACILITY_FIGURES = ("colo_wholesale_1mw_plus", "rack_hardware", "server_fan_share_air")
+
+
+def search_count(screened: Screened, kept: int) -> SearchCount:
+    """How much was searched."""
+    return SearchCount(
+        candidates=screened.candidates.size,
+        admissible=int(screened.rows.size),
+        kept=kept,
+        killed_by_limit=screened.killed_by_limit(),
+        not_startable=dict(sorted(screened.candidates.not_startable.items())),
+    )
+
+
+def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
+    """What a buyer should know before believing the plan."""
+    told = []
+    used = {data.pools[q].server_type.accelerator.id: data.pools[q].server_type.accelerator for q in fleet.servers}
+    for key, row in sorted(used.items()):
+        if row.confidence == "low":
+            told.append(f"{key}: its figures are of low confidence")
+    bought = {data.pools[q].server_type.id for q in fleet.servers if data.pools[q].is_bought}
+    told += [
+        f"{refusal.server_type} is not offered with {refusal.cooling}: {refusal.reason}"
+        for refusal in data.setting.refusals
+        if refusal.server_type in bought
+    ]
+    if (
+        data.setting.instance.targets.accuracy_floor_fraction is None
+        and data.setting.instance.targets.accuracy_floor_score is None
+    ):
+        told.append("no accuracy floor is stated: 0.99 of the unquantized model is held")
+    return tuple(told)
+
+
+def defaulted(instance: Instance) -> tuple[DefaultedField, ...]:
+    """Fields left to their defaults."""
+    return tuple(
+        DefaultedField(field=one.field, value=str(one.value), unit=one.unit, source=one.source)
+        for one in defaults_used(instance)
+    )
+
+
+def catalog_rows(
+    data: ProgramData, screened: Screened, fleet: Fleet, quantities: Mapping[QuantityKey, float]
+) -> tuple[CatalogRow, ...]:
+    """Every catalogue row that the plan rests on."""
+    setting = data.setting
+    catalog = setting.catalog
+    keys: set[tuple[str, str]] = {("climates", setting.instance.site.climate)}
+    for q in fleet.servers:
+        pool = data.pools[q]
+        row = pool.server_type.accelerator
+        keys |= {("accelerators", row.id), ("power_curves", row.generation)}
+        if pool.cooling is not None:
+            keys |= {("cooling", pool.cooling.id), ("purchase_prices", row.id)}
+    keys |= {("cooling", key[1]) for key in quantities if key[0] == "PlantKw"}
+    keys |= {("fabrics", key[1]) for key in quantities if key[0] == "FabricAccelerators"}
+    for d, _ in fleet.replicas:
+        scheme = screened.candidates.schemes[
+            int(screened.candidates.scheme_index[screened.rows[data.deployments[d].row]])
+        ]
+        keys |= {("schemes", scheme.scheme.id), ("kv_schemes", scheme.kv_scheme.id)}
+    if screened.candidates.model.catalog_id is not None:
+        keys.add(("models", screened.candidates.model.catalog_id))
+    keys |= _price_rows(data, quantities)
+    rows = []
+    for table, key in sorted(keys):
+        found = getattr(catalog, table).get(key)
+        if found is not None:
+            rows.append(CatalogRow(table=table, id=key, row=found.model_dump(mode="json")))
+    return tuple(rows)
+
+
+def _price_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> set[tuple[str, str]]:
+    """Rows that only prices rest on: electricity, facility figures, rental offers, recovery steps."""
+    setting = data.setting
+    site = setting.instance.site
+    keys: set[tuple[str, str]] = set()
+    billed = {term.source for term in data.terms if quantities.get(term.quantity, 0.0)}
+    keys |= {("facility", key) for key in FACILITY_FIGURES if setting.catalog.facility[key].source in billed}
+    if site.electricity_usd_per_kwh is None and data.bought:
+        region = site.electricity_region or setting.catalog.climates[site.climate].electricity_region
+        keys.add(("electricity", region))
+    for key, offer in setting.catalog.rental_offers.items():
+        if f"{offer.provider} {offer.instance}: {offer.source}" in billed:
+            keys.add(("rental_offers", key))
+    if any(key[0] == "SchemePrepared" and term.quantity == key for key in quantities for term in data.terms):
+        keys |= {("recovery_steps", key) for key in setting.catalog.recovery_steps}
+    return keys
+
+
+def provenance(instance: Instance, options: Options, solver: str) -> Provenance:
+    """What made the answer."""
+    return Provenance(
+        tool=f"gpu-cluster-optimizer {__version__}",
+        instance_sha256=instance_sha256(instance),
+        catalog_sha256=catalog_sha256(),
+        factors_sha256=factors_sha256(),
+        solver=solver,
+        options={"gap": options.gap, "threads": options.threads, "seed": options.seed},
+    )
