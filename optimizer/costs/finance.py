@@ -70,7 +70,8 @@ def present_worth_factor(years: int, growth: float, rate: float, *, grows_in_fir
     (NREL REopt: ``sum ((1+g)/(1+r))^t``); without, it is 1 and growth starts in year 2: the same over ``1 + g``.
     """
     ratio = (1.0 + growth) / (1.0 + rate)
-    total = float(years) if ratio == 1.0 else ratio * (1.0 - ratio**years) / (1.0 - ratio)
+    # Summed, not in closed form: that loses its digits where growth is close to the rate.
+    total = math.fsum(ratio**year for year in range(1, years + 1))
     return total if grows_in_first_year else total / (1.0 + growth)
 
 

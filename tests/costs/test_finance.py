@@ -118,6 +118,8 @@ def test_residual_value_falls_and_later_work_is_cheaper() -> None:
 def test_purchases_cover_the_horizon() -> None:
     assert purchase_years(15, 3, first_year=1) == (1, 4, 7, 10, 13)
     assert purchase_years(15, 5, first_year=1) == (1, 6, 11)
+    # In service in years 1 to 4, the second for one year alone.
+    assert purchase_years(4, 3, first_year=1) == (1, 4)
     assert purchase_years(5, 5) == (0,)
     assert purchase_years(6, 5) == (0, 5)
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from optimizer.catalog.rows import Trust
 from optimizer.costs import network, servers
+from optimizer.costs.bill import bill_lines
 from optimizer.costs.cluster import (
     ClusterPrices,
     cluster_capital,
@@ -27,6 +29,7 @@ from optimizer.costs.finance import (
 )
 from optimizer.costs.reliability import failures_per_year, hours_between_interruptions
 from optimizer.costs.renting import RentedCluster, break_even_hours
+from optimizer.costs.term import capital
 from optimizer.costs.tokens import margin_over_cost, token_revenue_usd, usd_per_million_tokens
 from optimizer.units import HOURS_PER_YEAR, W_PER_KW
 from tests.core.hand import bought, catalog, instance, server_type, setting_of
@@ -175,7 +178,7 @@ def test_kyrgyzstan_cash_flow() -> None:
     npv, irr, payback = present_value(flow, given["wacc"]), internal_rate_of_return(flow), payback_year(flow)
     assert irr is not None
     assert payback is not None
-    capital = math.fsum(one.usd for one in assets)
+    paid = math.fsum(one.usd for one in assets)
     accelerators = math.fsum(one.usd for one in assets if one.life_years == given["gpu_life"])
     check(
         "kyrgyzstan_dcf",
@@ -184,7 +187,7 @@ def test_kyrgyzstan_cash_flow() -> None:
             "irr_pct": 100.0 * irr,
             "payback_year": payback,
             "gpu_capex_musd": accelerators / 1e6,
-            "total_capex_musd": capital / 1e6,
+            "total_capex_musd": paid / 1e6,
             "electricity_share_of_opex_pct": 100.0 * math.fsum(running["electricity"]) / math.fsum(costs),
         },
     )
@@ -278,7 +281,13 @@ def test_adiabatic_addon(case: int) -> None:
 @pytest.mark.parametrize("rack", ["gb300", "vr"])
 def test_rack_liquid_parts(rack: str) -> None:
     trays, tray_usd, switches, switch_usd = inputs("rack_liquid_parts")[rack]
-    assert trays * tray_usd + switches * switch_usd == examples()["rack_liquid_parts"]["published"][rack]
+    provenance: tuple[str, str, Trust] = ("case", "", "user")
+    parts = [
+        capital("cooling", name, (name,), "trays", usd, ("annuity", 0.2), provenance)
+        for name, usd in (("compute tray", tray_usd), ("switch tray", switch_usd))
+    ]
+    lines = bill_lines(parts, {("compute tray",): trays, ("switch tray",): switches}, {})
+    assert math.fsum(line.capital_usd for line in lines) == examples()["rack_liquid_parts"]["published"][rack]
 
 
 @pytest.mark.parametrize("case", range(4))

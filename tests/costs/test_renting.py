@@ -52,6 +52,18 @@ def test_committed_level_by_hand() -> None:
     assert committed_level(load, 1.0, 1.0) == 0.0
 
 
+@pytest.mark.parametrize(("rate", "fall"), [(0.08, 0.0), (0.0, 0.2), (0.08, 0.15)])
+def test_break_even_month_by_geometric_sums(rate: float, fall: float) -> None:
+    def until(month: int, ratio: float) -> float:
+        return float(month) if ratio == 1.0 else ratio * (1.0 - ratio**month) / (1.0 - ratio)
+
+    worth, rent = (1.0 + rate) ** (-1.0 / 12.0), ((1.0 - fall) / (1.0 + rate)) ** (1.0 / 12.0)
+    month = break_even_month(1000.0, 10.0, 60.0, rate=rate, rent_fall_per_year=fall)
+    assert month is not None
+    saved = [60.0 * until(one, rent) - 10.0 * until(one, worth) for one in (month - 1, month)]
+    assert saved[0] <= 1000.0 < saved[1]
+
+
 @given(load=LOADS, committed=st.floats(0.05, 2.0))
 def test_no_other_level_costs_less(load: list[tuple[float, float]], committed: float) -> None:
     hours = sum(lasting for _, lasting in load)
