@@ -12,11 +12,11 @@ from optimizer.errors import InternalError
 from optimizer.extract import TIE, make_plan
 from optimizer.fleet import Fleet, fleet_of
 from optimizer.offer import Offer, Without, program_data
+from optimizer.performance.bands import load_bands
 from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
 from optimizer.solver import Compiled, FloatArray, Options, Outcome, Reason, solver_name
-from optimizer.sources import MEASURED_GENERATIONS
 
 Stop = Callable[[], bool]
 
@@ -192,7 +192,9 @@ def measured_alternative(
     One of ``others`` may be that plan already: the one without the only such accelerator, when it uses none itself.
     """
     types = {pool.server_type.accelerator.id: pool.server_type.accelerator for pool in offer.setting.pools}
-    unmeasured = frozenset(key for key, row in types.items() if row.generation not in MEASURED_GENERATIONS)
+    bands = load_bands()
+    measured = bands.generations | bands.thin_generations
+    unmeasured = frozenset(key for key, row in types.items() if row.generation not in measured)
     used = {group.accelerator for group in plan.servers} & unmeasured
     if not used:
         return None

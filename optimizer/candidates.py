@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from optimizer.catalog.rows import Accelerator, Compute
 from optimizer.models import ServedModel
+from optimizer.performance.confidence import AnyPrepared, at_confidence
 from optimizer.performance.deployments import Deployments, Traffic
 from optimizer.performance.factors import GENERATIONS, PRECISIONS, Factors
 from optimizer.performance.layouts import RULES, check_layouts
-from optimizer.performance.serving import Prepared, ServingPrediction, prepare
+from optimizer.performance.serving import ServingPrediction, prepare
 from optimizer.schemes import SchemeOption
 from optimizer.setting import ServerType, Setting
 
@@ -49,7 +50,7 @@ class Candidates:
     attention_data_parallel: IntArray
     width: IntArray
     servers_per_replica: FloatArray
-    prepared: tuple[Prepared, ...]
+    prepared: tuple[AnyPrepared, ...]
     starts: IntArray
     not_startable: dict[str, int]
 
@@ -138,7 +139,16 @@ def build_candidates(
             prefix_hit_fraction=one.request.prefix_hit_fraction,
             engine=ENGINE_NAMES[setting.instance.workload.engine],
         )
-        prepared.append(prepare(model.architecture, columns, traffic, factors, usable_memory_fraction=usable))
+        plain = prepare(model.architecture, columns, traffic, factors, usable_memory_fraction=usable)
+        prepared.append(
+            at_confidence(
+                plain,
+                model=model.catalog_id,
+                engine=traffic.engine,
+                generation_index=columns.generation_index,
+                confidence=setting.instance.targets.confidence,
+            )
+        )
 
     def tiled(column: IntArray) -> IntArray:
         return np.tile(column, classes)

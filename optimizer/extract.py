@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from optimizer.candidates import ENGINE_NAMES
 from optimizer.costs import BILL_COMPONENTS
 from optimizer.costs.bill import assumed_fraction, bill_lines, by_component, oldest_price
 from optimizer.costs.term import QuantityKey, capital_recovery_factor
@@ -10,6 +11,9 @@ from optimizer.fleet import Fleet, fleet_quantities
 from optimizer.headroom import headroom_rows
 from optimizer.offer import Offer
 from optimizer.packing import pack
+from optimizer.performance.bands import METRICS
+from optimizer.performance.confidence import band_multipliers, shown_bands
+from optimizer.performance.factors import GENERATIONS
 from optimizer.plan import (
     Bill,
     CoolingPlant,
@@ -129,6 +133,12 @@ def deployment_row(offer: Offer, data: ProgramData, fleet: Fleet, pair: Pair) ->
         return float(getattr(seen, name)[position])
 
     accuracy = scheme.accuracy
+    confidence = data.setting.instance.targets.confidence
+    band = band_multipliers(
+        candidates.model.catalog_id,
+        ENGINE_NAMES[data.setting.instance.workload.engine],
+        GENERATIONS.index(pool.server_type.accelerator.generation),
+    )
     return Deployment(
         id=d,
         request_class=data.setting.classes[one.class_index].name,
@@ -163,6 +173,8 @@ def deployment_row(offer: Offer, data: ProgramData, fleet: Fleet, pair: Pair) ->
             accuracy_mean=accuracy.mean,
             accuracy_probability=accuracy.probability,
             busy_kw_per_server=one.busy_air_kw,
+            evidence=band.evidence,
+            bands=shown_bands(band, {name: at(name) for name in METRICS}, confidence),
             step_ms={
                 name: at(f"{name}_ms") for name in ("weights", "kv", "compute", "communication", "overhead", "prefill")
             },

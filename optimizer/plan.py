@@ -60,6 +60,12 @@ class Prediction(Shape):
         description="Power of a server in air, all its replicas busy, network not included, kW."
     )
     step_ms: dict[str, float] = Field(description="Where a decode step's time goes, ms.")
+    evidence: str = Field(
+        description="What measured points stand behind it: this configuration, this model, this accelerator, or none."
+    )
+    bands: dict[str, tuple[float, float]] = Field(
+        description="80 % band of each predicted figure: model error on points the fit had not seen, not a percentile."
+    )
 
 
 class Deployment(Shape):

@@ -18,10 +18,6 @@ from optimizer.provenance import catalog_sha256, factors_sha256, instance_sha256
 from optimizer.screen import Screened
 from optimizer.solver import Options
 
-#: Generations whose serving constants rest on measured points (docs/method.md); the others are scaled or assumed.
-MEASURED_GENERATIONS = frozenset({"ampere", "ada", "hopper", "blackwell", "cdna3"})
-
-
 #: Facility figures that the bill and the power of servers rest on.
 FACILITY_FIGURES = ("colo_wholesale_1mw_plus", "rack_hardware", "server_fan_share_air")
 

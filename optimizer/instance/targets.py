@@ -13,6 +13,14 @@ class Targets(Ruled):
     latency_ms: float | None = field(
         None, "Longest mean end-to-end time: TTFT + (output_tokens - 1) x TPOT.", unit="ms", gt=0, le=1e12
     )
+    confidence: float = field(
+        0.5,
+        "Probability with which latency and throughput must hold, over the error of the predictions (held-out points).",
+        unit="probability",
+        default_source="0.5: predictions as they are; their band is always shown",
+        ge=0.5,
+        le=0.99,
+    )
     accuracy_floor_fraction: float | None = field(
         None,
         "Least accuracy relative to the unquantized model on a suite of benchmarks (0.987: 98.7 % of its score).",

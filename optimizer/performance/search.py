@@ -1,13 +1,16 @@
 """The largest concurrency of each deployment that keeps every bound."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optimizer.performance.serving import Prepared
+if TYPE_CHECKING:
+    from optimizer.performance.confidence import AnyPrepared
 
 
 def highest_admissible_concurrency(
-    prepared: Prepared,
+    prepared: "AnyPrepared",
     *,
     tpot_ms: ArrayLike = np.inf,
     ttft_ms: ArrayLike = np.inf,

@@ -160,6 +160,19 @@ def _next_best(rows: tuple[RunnerUp, ...], width: int) -> list[str]:
     return lines
 
 
+def _bands(plan: Plan, width: int) -> list[str]:
+    """Model error of the latency of the deployment that is predicted worst: what held-out measured points were off by."""
+    names = (("tpot_ms", "per token"), ("ttft_ms", "first token"), ("output_tokens_per_s", "tokens/s"))
+    worst = max(plan.deployments, key=lambda one: one.prediction.bands["tpot_ms"][1] / one.prediction.tpot_ms)
+    seen = worst.prediction
+    parts = []
+    for name, label in names:
+        low, high = seen.bands[name]
+        value = getattr(seen, name)
+        parts.append(f"{label} {signed_percent(low / value - 1.0)} .. {signed_percent(high / value - 1.0)}")
+    return wrapped("Band", [", ".join(parts), f"80 %, model error; evidence: {seen.evidence}"], width)
+
+
 def _footer(plan: Plan, width: int) -> list[str]:
     parts = [
         f"{counted(len(plan.defaults), 'input')} defaulted",
@@ -168,6 +181,7 @@ def _footer(plan: Plan, width: int) -> list[str]:
     if plan.bill.oldest_price:
         parts.append(f"oldest price {plan.bill.oldest_price}")
     lines = wrapped("Trust", parts, width)
+    lines += _bands(plan, width)
     more = len(plan.messages) - _MESSAGES
     for message in plan.messages[:_MESSAGES]:
         lines += wrapped("Note", [f"{message} (+{more} more in the plan)" if more > 0 else message], width)

@@ -23,6 +23,7 @@ class Served:
     native_scheme: str = BASELINE_SCHEME
     native_experts_only: bool = False
     native_block_width: int = 1
+    catalog_id: str | None = None
 
 
 def served(choice: str | ModelArchitecture | HuggingFaceConfig, catalog: Catalog) -> Served:
@@ -31,9 +32,11 @@ def served(choice: str | ModelArchitecture | HuggingFaceConfig, catalog: Catalog
         from optimizer.performance.huggingface import from_hf_config
 
         return Served(from_hf_config(choice.config))
-    row = catalog.models[catalog.resolve_model(choice)] if isinstance(choice, str) else choice
+    named = catalog.resolve_model(choice) if isinstance(choice, str) else None
+    row = catalog.models[named] if named is not None else choice
+    assert isinstance(row, ModelArchitecture)
     only = row.native_scope == "experts"
-    return Served(architecture_of(row), row.native_scheme, only, row.native_block_width)
+    return Served(architecture_of(row), row.native_scheme, only, row.native_block_width, named)
 
 
 @cache

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from optimizer.catalog.rows import Compute
+from optimizer.performance.bands import METRICS
+from optimizer.performance.confidence import at_confidence, band_multipliers, shown_bands
 from optimizer.performance.deployments import Deployments, Traffic
 from optimizer.performance.factors import GENERATIONS, PRECISIONS, Factors
 from optimizer.performance.power import ServerPower, busy_power_kw
-from optimizer.performance.serving import predict_serving
+from optimizer.performance.serving import prepare
 from optimizer.plan import Deployment, Plan
 from optimizer.verify.accuracy import kept
 from optimizer.verify.facts import Facts
@@ -29,6 +31,8 @@ class Predicted:
     numbers: Mapping[str, float | None]
     items_gib: Mapping[str, float]
     step_ms: Mapping[str, float]
+    evidence: str
+    bands: Mapping[str, tuple[float, float]]
 
 
 def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
@@ -42,14 +46,20 @@ def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
         prefix_hit_fraction=request.prefix_hit_fraction,
         engine=_ENGINES.get(workload.engine, workload.engine),
     )
-    seen = predict_serving(
-        facts.model.architecture,
-        _columns(facts, one),
-        traffic,
-        float(one.concurrency),
-        factors,
-        usable_memory_fraction=facts.instance.targets.vram_fraction,
+    columns, targets = _columns(facts, one), facts.instance.targets
+    prepared = prepare(
+        facts.model.architecture, columns, traffic, factors, usable_memory_fraction=targets.vram_fraction
     )
+    named = facts.model.catalog_id
+    asked = at_confidence(
+        prepared,
+        model=named,
+        engine=traffic.engine,
+        generation_index=columns.generation_index,
+        confidence=targets.confidence,
+    )
+    seen = asked.at(float(one.concurrency))
+    band = band_multipliers(named, traffic.engine, int(columns.generation_index[0]))
 
     def value(name: str) -> float:
         return float(getattr(seen, name)[0])
@@ -67,6 +77,8 @@ def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
         numbers,
         {name: value(f"{name}_gib") for name in _ITEMS},
         {name: value(f"{name}_ms") for name in _STEPS},
+        band.evidence,
+        shown_bands(band, {name: value(name) for name in METRICS}, targets.confidence),
     )
 
 
@@ -134,7 +146,13 @@ def asked_again(ledger: Ledger, facts: Facts, plan: Plan, factors: Factors) -> P
     for place, one in enumerate(plan.deployments):
         own = predict(facts, one, factors)
         _check_prediction(ledger, f"deployments[{place}].prediction", one, own)
-        update = {**own.numbers, "vram_items_gib": dict(own.items_gib), "step_ms": dict(own.step_ms)}
+        update = {
+            **own.numbers,
+            "vram_items_gib": dict(own.items_gib),
+            "step_ms": dict(own.step_ms),
+            "evidence": own.evidence,
+            "bands": dict(own.bands),
+        }
         deployments.append(one.model_copy(update={"prediction": one.prediction.model_copy(update=update)}))
     return plan.model_copy(update={"deployments": tuple(deployments)})
 
@@ -148,3 +166,8 @@ def _check_prediction(ledger: Ledger, path: str, one: Deployment, own: Predicted
     ledger.numbers("V-PREDICT", f"{path}.vram_items_gib", given, dict(own.items_gib), "memory items")
     given = {key.removesuffix("_ms"): number for key, number in one.prediction.step_ms.items()}
     ledger.numbers("V-PREDICT", f"{path}.step_ms", given, dict(own.step_ms), "parts of a step")
+    ledger.same("V-PREDICT", f"{path}.evidence", one.prediction.evidence, own.evidence, "what stands behind it")
+    for place, end in enumerate(("low", "high")):
+        given = {key: band[place] for key, band in one.prediction.bands.items()}
+        wanted = {key: band[place] for key, band in own.bands.items()}
+        ledger.numbers("V-PREDICT", f"{path}.bands.{end}", given, wanted, f"{end} end of the band")
