@@ -58,6 +58,7 @@ def resolved(instance: Instance, instance_path: Path | None = None) -> Instance:
     from optimizer.performance.huggingface import UnsupportedConfigError, from_hf_config
 
     folder = Path() if instance_path is None else instance_path.parent
+    instance = _with_calibration(instance, folder)
     path = resolve_model_path(instance, folder)
     if path is None:
         return instance
@@ -77,6 +78,29 @@ def resolved(instance: Instance, instance_path: Path | None = None) -> Instance:
     name = written.rpartition("/")[2] or "config"
     model = HuggingFaceConfig(name=name, config=config)
     return instance.model_copy(update={"workload": instance.workload.model_copy(update={"model": model})})
+
+
+def _with_calibration(instance: Instance, folder: Path) -> Instance:
+    """The same instance with a calibration's path replaced by what the file holds; InputError when it is none."""
+    import json
+
+    from optimizer.errors import InputError, Problem
+    from optimizer.instance.reading import read_json_text
+    from optimizer.instance.workload import Calibration
+    from optimizer.performance.factors import factors_with
+
+    written = instance.workload.calibration
+    if not isinstance(written, str):
+        return instance
+    path = folder / written
+    try:
+        calibration = Calibration(document=json.loads(read_json_text(path, str(path))))
+        factors_with(calibration.document)
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        allowed = "must be a file that `optimize calibrate` wrote"
+        problem = Problem("E-WORKLOAD-009", str(path), field="workload.calibration", found=repr(error), allowed=allowed)
+        raise InputError((problem,)) from None
+    return instance.model_copy(update={"workload": instance.workload.model_copy(update={"calibration": calibration})})
 
 
 def solve(
@@ -112,7 +136,7 @@ def solve(
     from optimizer.catalog import load_catalog
     from optimizer.models import served_model
     from optimizer.offer import Without, make_offer
-    from optimizer.performance.factors import load_factors
+    from optimizer.performance.factors import factors_with
     from optimizer.schemes import scheme_options
     from optimizer.screen import screen
     from optimizer.setting import build_setting
@@ -133,7 +157,7 @@ def solve(
     model = served_model(instance, setting.catalog)
     schemes = scheme_options(setting, model)
     clock.lap("setting")
-    screened = screen(build_candidates(setting, model, schemes, load_factors()))
+    screened = screen(build_candidates(setting, model, schemes, factors_with(instance.workload.calibration_document())))
     offer = make_offer(screened, dominate=dominate)
     clock.lap("candidates")
     found = answer(offer, options, Without(), stop)

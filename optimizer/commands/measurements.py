@@ -25,18 +25,13 @@ def bad(path: Path | str, found: str, allowed: str) -> InputError:
 
 def factors_of(path: Path | None) -> "Factors":
     """The packaged constants, or those of a calibration file laid over them."""
-    from optimizer.performance.factors import (
-        calibrated_document,
-        factors_from_document,
-        load_factors,
-        packaged_document,
-    )
+    from optimizer.performance.factors import factors_with
 
     if path is None:
-        return load_factors()
+        return factors_with(None)
     try:
         calibration: dict[str, Any] = json.loads(read_text(path))
-        return factors_from_document(calibrated_document(packaged_document(), calibration))
+        return factors_with(calibration)
     except (KeyError, TypeError, ValueError) as error:
         raise bad(path, str(error), "must be written by optimize calibrate") from None
 

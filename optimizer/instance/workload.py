@@ -102,6 +102,21 @@ ModelChoice = Annotated[
 ]
 
 
+class Calibration(Frozen):
+    """The content of a calibration file: what a path in ``workload.calibration`` is resolved into."""
+
+    document: dict[str, Any] = Field(description="What `optimize calibrate` wrote.")
+
+
+def _calibration_form(value: Any) -> str:
+    return "path" if isinstance(value, str) else "document"
+
+
+CalibrationChoice = Annotated[
+    Annotated[str, Tag("path")] | Annotated[Calibration, Tag("document")], Discriminator(_calibration_form)
+]
+
+
 class ServingWorkload(Ruled):
     """A model served to users: one request class (``request`` and ``demand``) or several (``classes``)."""
 
@@ -127,9 +142,16 @@ class ServingWorkload(Ruled):
         gt=0,
         le=100_000_000,
     )
+    calibration: CalibrationChoice | None = field(
+        None, "Path of a calibration that `optimize calibrate` made from the planner's own measurements."
+    )
     engine: Literal["generic", "vllm", "sglang", "tensorrt-llm"] = field(
         "generic", "Serving engine whose overheads are assumed.", default_source="a mean over engines"
     )
+
+    def calibration_document(self) -> dict[str, Any] | None:
+        """The planner's own calibration, when its path has been resolved; None without one."""
+        return self.calibration.document if isinstance(self.calibration, Calibration) else None
 
     def shapes(self) -> tuple[RequestShape, ...]:
         """Mean lengths of every class, in the order of the instance."""

@@ -221,6 +221,16 @@ def packaged_document() -> dict[str, Any]:
     return calibrated_document(prior_document(), _resource("calibration.json"))
 
 
+def factors_with(calibration: Mapping[str, Any] | None) -> Factors:
+    """The packaged constants with a planner's calibration laid over them; None: as packaged.
+
+    KeyError, TypeError or ValueError where it is no calibration.
+    """
+    if calibration is None:
+        return load_factors()
+    return factors_from_document(calibrated_document(packaged_document(), calibration))
+
+
 def load_factors() -> Factors:
     """The packaged constants."""
     return factors_from_document(packaged_document())

@@ -15,7 +15,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
 
     Names, counts and offers come first: where they do not hold, nothing is computed from them.
     """
-    from optimizer.performance.factors import load_factors
+    from optimizer.performance.factors import factors_with
     from optimizer.verify.bill import own_lines
     from optimizer.verify.demand import check_levels, check_rates, output_tokens_per_year
     from optimizer.verify.facts import gather, group_facts
@@ -37,7 +37,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
     check_structure(ledger, facts, plan)
     if ledger.findings:
         return tuple(ledger.findings)
-    plan = asked_again(ledger, facts, plan, load_factors())
+    plan = asked_again(ledger, facts, plan, factors_with(plan.instance.workload.calibration_document()))
     groups = {one.pool: group_facts(facts, one) for one in plan.servers}
     fleet = measure(facts, plan, groups)
     lines = own_lines(facts, plan, fleet)
