@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final
@@ -46,7 +47,11 @@ def model_path(model: str, folder: FilePath) -> FilePath | None:
     if model.endswith(".json"):
         return folder / model
     if model.startswith((".", "/", "~")):
-        return folder / FilePath(model).expanduser() / "config.json"
+        path = FilePath(model)
+        # A tilde before a user who is not known here stays what it is: a folder of that name, which is missing.
+        with suppress(RuntimeError):
+            path = path.expanduser()
+        return folder / path / "config.json"
     return None
 
 

@@ -22,6 +22,7 @@ ELSEWHERE = {
     "E-FILE-004",
     "E-FILE-005",
     "E-INSTANCE-020",
+    "E-TABLE-001",
     "E-WORKLOAD-032",
     "E-OUTPUT-001",
     "E-OUTPUT-002",
@@ -275,3 +276,20 @@ def test_what_only_the_shapes_refuse_is_still_an_input_error(monkeypatch: pytest
     monkeypatch.setattr(checking.Checker, "check", lambda *_: ())
     found = problems(json.dumps(changed({"targets/tpot_ms": -5}), indent=2))
     assert [(one.code, one.line, one.field) for one in found] == [("E-INSTANCE-020", 19, "targets.tpot_ms")]
+
+
+def test_a_model_path_of_an_unknown_user_is_a_missing_file(tmp_path: Path) -> None:
+    """``~nobody-here`` names no home: the path is reported, not a traceback."""
+    text = json.dumps(
+        {
+            "name": "x",
+            "workload": {
+                "model": "~no-such-user-here",
+                "request": {"input_tokens": 1, "output_tokens": 1},
+                "demand": {"requests_per_s": 1},
+            },
+        }
+    )
+    with pytest.raises(InputError) as caught:
+        read_instance_text(text, "my.json", tmp_path)
+    assert "workload.model" in str(caught.value)
