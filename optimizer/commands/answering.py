@@ -27,7 +27,7 @@ def solve(
     stop: Callable[[], bool] | None = None,
 ) -> "Solved":
     """Solve an instance; options that are None are those of the instance."""
-    with _missing_libraries_told():
+    with missing_libraries_told():
         from optimizer import api
 
         return api.solve(
@@ -54,7 +54,7 @@ def screen(solved: "Solved") -> str:
 
 
 @contextmanager
-def _missing_libraries_told() -> Iterator[None]:
+def missing_libraries_told() -> Iterator[None]:
     """Say which library is missing; the solver and what feeds it are loaded late, so here is where it shows."""
     try:
         yield

@@ -34,6 +34,8 @@ VERBS: Final = MappingProxyType(
         "check": Verb("check", "Read an instance; say what would be searched and what was defaulted."),
         "explain": Verb("explain", "Explain an error code, or why nothing fits an instance."),
         "report": Verb("report", "Show or write a plan's bill of materials and bill by year."),
+        "compare": Verb("compare", "Compare buying with renting, and where one overtakes the other."),
+        "tornado": Verb("tornado", "Rank the assumptions that move an instance's cost most."),
         "estimate": Verb("estimate", "Predict one deployment: memory, latency, throughput, power."),
         "validate": Verb("validate", "Compare predictions with a table of measurements."),
         "calibrate": Verb("calibrate", "Fit the constants to your own measurements."),
