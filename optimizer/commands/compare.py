@@ -42,6 +42,7 @@ def _screen(found: "BuyOrRent", width: int) -> str:
             continue
         bill = way.plan.bill
         extra = signed_percent(bill.usd_per_year / best - 1.0) if best and way is not found.optimum else ""
+        extra = "the same" if extra and way.plan is found.optimum.plan else extra
         lines.append(
             f"  {way.name:<16}{usd(bill.usd_per_year):>12}{extra:>10}{usd(bill.capital_usd):>12}"
             f"{usd(bill.usd_over_horizon):>14}"

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from optimizer.plan import BillLine, Plan, ServerGroup
 from optimizer.report.csv_tables import as_csv, to_cents
-from optimizer.report.words import counted, significant, usd
+from optimizer.report.words import counted, significant, usd, wrapped
 
 Kind = Literal["order", "rent", "run"]
 
@@ -307,9 +307,10 @@ def bom_text(found: Materials, width: int = 80) -> str:
                 f"      {one.group}: {count}"[: width - 41].ljust(width - 40)
                 + f"{usd(one.unit_price_usd):>14}{usd(amount):>14}  {one.trust}"
             )
-    lines.append(
-        f"  Total {usd(found.capital_usd)} at start; {usd(found.usd_per_year)} per year"
-        f" ({usd(found.yearly_usd('order'))} annuity, {usd(found.yearly_usd('rent'))} rent,"
-        f" {usd(found.yearly_usd('run'))} running)"
-    )
-    return "\n".join(lines) + "\n"
+    parts = [
+        f"{usd(found.capital_usd)} at start",
+        f"{usd(found.usd_per_year)} per year: {usd(found.yearly_usd('order'))} annuity",
+        f"{usd(found.yearly_usd('rent'))} rent",
+        f"{usd(found.yearly_usd('run'))} running",
+    ]
+    return "\n".join([*lines, *wrapped("Total", parts, width)]) + "\n"

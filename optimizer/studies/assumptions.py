@@ -126,13 +126,8 @@ def _end(mover: Mover, value: float, plan: Plan) -> End:
     if there is None:
         return End(value, None, None, "nothing fits", False)
     cost = there.bill.usd_per_year
-    return End(value, cost, cost - plan.bill.usd_per_year, summary(there), _choice(there) == _choice(plan))
-
-
-def _choice(plan: Plan) -> list[tuple[object, ...]]:
-    """What a plan decides: servers of each pool, layouts and schemes."""
-    servers: list[tuple[object, ...]] = [(one.pool, one.servers) for one in plan.servers]
-    return sorted([*servers, *((one.id, one.replicas) for one in plan.deployments)], key=str)
+    # Layouts of equal cost come and go; what is bought, rented and prepared is the choice.
+    return End(value, cost, cost - plan.bill.usd_per_year, summary(there), summary(there) == summary(plan))
 
 
 def movers(instance: Instance, plan: Plan) -> tuple[Mover, ...]:

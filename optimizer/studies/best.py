@@ -61,7 +61,11 @@ def summary(plan: Plan) -> str:
     terms = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
     parts = []
     for group in plan.servers:
-        how = f"bought, {group.cooling}" if group.cooling is not None else f"rented {terms[group.sourcing]}"
+        how = (
+            f"bought, {group.cooling}"
+            if group.cooling is not None
+            else f"rented {terms.get(group.sourcing, group.sourcing)}"
+        )
         parts.append(f"{group.servers} x {group.server_type} ({how})")
     schemes = sorted(
         {one.scheme if one.recovery == "none" else f"{one.scheme}+{one.recovery}" for one in plan.deployments}

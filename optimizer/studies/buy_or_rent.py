@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from optimizer.instance.choices import Sourcing
 from optimizer.instance.economics import Economics
@@ -14,7 +14,7 @@ from optimizer.studies.best import best_plan, prepared, summary
 from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 
 BUY: Final[tuple[Sourcing, ...]] = ("buy",)
-RENT: Final[tuple[Sourcing, ...]] = ("on_demand", "reserved_1yr", "reserved_3yr")
+RENT: Final[tuple[Sourcing, ...]] = tuple(one for one in get_args(Sourcing) if one != "buy")
 ON_DEMAND: Final[tuple[Sourcing, ...]] = ("on_demand",)
 
 
