@@ -131,7 +131,7 @@ def _own_accelerator(random: Random, name: str) -> dict[str, Any]:
 
 
 def _discounts(random: Random) -> list[dict[str, float]]:
-    steps = sorted(random.sample(range(2, 7), random.choice((1, 1, 2))))
+    steps = sorted(random.sample(range(2, 6), random.choice((1, 1, 2))))
     shares = sorted(random.choice((0.05, 0.1, 0.2, 0.3, 0.45)) for _ in steps)
     return [{"from_servers": n, "discount_fraction": share} for n, share in zip(steps, shares, strict=True)]
 
@@ -327,11 +327,11 @@ def _set_caps(random: Random, document: dict[str, Any], free: Answer) -> None:
         site["power_kw"] = round(free.meter_kw * random.uniform(0.6, 1.3), 2)
     if free.racks and random.random() < 0.4:
         site["racks"] = max(0, free.racks + random.choice((-1, 0, 0, 1)))
-    if random.random() < (0.6 if len(choices["accelerators"]) > 1 else 0.1):
+    if random.random() < (0.75 if len(choices["accelerators"]) > 1 else 0.1):
         # A type that is short makes a mix of the others worth its while.
         name = random.choice(sorted(free.accelerators))
-        choices["supply"] = {name: math.floor(free.accelerators[name] * random.choice((0.5, 0.7, 0.85, 1.0)))}
-        if random.random() < 0.7:
+        choices["supply"] = {name: math.floor(free.accelerators[name] * random.choice((0.5, 0.7, 0.85)))}
+        if random.random() < 0.8:
             choices.pop("max_accelerator_types", None)
     if free.capital_usd and random.random() < 0.3:
         economics["budget_capex_usd"] = round(free.capital_usd * random.uniform(0.6, 1.2), 2)
