@@ -189,9 +189,7 @@ class Enumeration:
         for q, pool in enumerate(self.pools):
             if pool.is_bought:
                 self.by_type.setdefault(pool.server_type.id, []).append(q)
-        self.work = [
-            demand * sum(share * hours for share, hours in listing.levels) for demand in listing.demand
-        ]
+        self.work = [demand * sum(share * hours for share, hours in listing.levels) for demand in listing.demand]
         self.server_capacity = [
             [self._most_capacity(q, b) for b in range(len(listing.classes))] for q in range(len(self.pools))
         ]

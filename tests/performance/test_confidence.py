@@ -68,5 +68,5 @@ def test_bands_stand_around_the_prediction_whatever_the_confidence(confidence: f
     shown = shown_bands(band, {name: value * band.at(name, confidence) for name, value in base.items()}, confidence)
     for name in METRICS:
         low, high = band.multipliers[name]
-        assert shown[name] == (pytest.approx(100.0 * low), pytest.approx(100.0 * high))
+        assert list(shown[name]) == pytest.approx([100.0 * low, 100.0 * high])
         assert low < 1.0 < high
