@@ -161,7 +161,7 @@ def _next_best(rows: tuple[RunnerUp, ...], width: int) -> list[str]:
 
 
 def _bands(plan: Plan, width: int) -> list[str]:
-    """Model error of the latency of the deployment that is predicted worst: what held-out measured points were off by."""
+    """Model error of the deployment whose latency is least sure, from measured points that the fit had not seen."""
     names = (("tpot_ms", "per token"), ("ttft_ms", "first token"), ("output_tokens_per_s", "tokens/s"))
     worst = max(plan.deployments, key=lambda one: one.prediction.bands["tpot_ms"][1] / one.prediction.tpot_ms)
     seen = worst.prediction
