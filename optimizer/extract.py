@@ -7,6 +7,7 @@ from optimizer.candidates import ENGINE_NAMES
 from optimizer.costs import BILL_COMPONENTS
 from optimizer.costs.bill import assumed_fraction, bill_lines, by_component, oldest_price
 from optimizer.costs.term import QuantityKey, capital_recovery_factor
+from optimizer.costs.tokens import usd_per_million_tokens_of_year
 from optimizer.fleet import Fleet, fleet_quantities
 from optimizer.headroom import headroom_rows
 from optimizer.offer import Offer
@@ -29,7 +30,7 @@ from optimizer.program_data import Pair, ProgramData
 from optimizer.setting import Pool
 from optimizer.solver import Options, Outcome, Reason
 from optimizer.sources import catalog_rows, defaulted, messages, provenance, search_count
-from optimizer.units import HOURS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from optimizer.units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 
 #: Plans within this share of the least cost count as equal.
 TIE = 1e-6
@@ -57,7 +58,7 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
         usd_per_hour=yearly / HOURS_PER_YEAR,
         usd_over_horizon=yearly
         / capital_recovery_factor(instance.economics.discount_rate, instance.economics.horizon_years),
-        usd_per_million_output_tokens=yearly / tokens * TOKENS_PER_MILLION,
+        usd_per_million_output_tokens=usd_per_million_tokens_of_year(yearly, tokens),
         capital_usd=math.fsum(line.capital_usd for line in lines),
         assumed_fraction=assumed_fraction(lines),
         oldest_price=oldest_price(lines),
