@@ -1,6 +1,5 @@
 """One solve from screened candidates to a verified plan: the program, ties, runners-up."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -163,7 +162,7 @@ def alternative(
         reason = "nothing else meets every limit"
         return RunnerUp(without=name, summary="no plan", usd_per_hour=None, extra_fraction=None, reason=reason), None
     found = make_plan(offer, other.data, other.fleet, other.outcome, options, plan.outcome.solver)
-    extra = found.bill.usd_per_hour / plan.bill.usd_per_hour - 1.0 if plan.bill.usd_per_hour else math.inf
+    extra = found.bill.usd_per_hour / plan.bill.usd_per_hour - 1.0 if plan.bill.usd_per_hour else 0.0
     row = RunnerUp(
         without=name,
         summary=summary(found),
@@ -246,7 +245,8 @@ def difference(plan: Plan, other: Plan) -> str:
     if cheaper:
         parts.append("cheaper " + " and ".join(cheaper))
     if other.accelerators != plan.accelerators:
-        parts.append(f"{other.accelerators - plan.accelerators:+d} accelerators")
+        more = other.accelerators - plan.accelerators
+        parts.append(f"{more:+,d} accelerator{'' if abs(more) == 1 else 's'}")
     fastest = (
         min(one.prediction.tpot_ms for one in other.deployments),
         min(one.prediction.tpot_ms for one in plan.deployments),

@@ -96,9 +96,11 @@ def _with_calibration(instance: Instance, folder: Path) -> Instance:
     try:
         calibration = Calibration(document=json.loads(read_json_text(path, str(path))))
         factors_with(calibration.document)
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError):
         allowed = "must be a file that `optimize calibrate` wrote"
-        problem = Problem("E-WORKLOAD-009", str(path), field="workload.calibration", found=repr(error), allowed=allowed)
+        problem = Problem(
+            "E-WORKLOAD-009", str(path), field="workload.calibration", found="no calibration", allowed=allowed
+        )
         raise InputError((problem,)) from None
     return instance.model_copy(update={"workload": instance.workload.model_copy(update={"calibration": calibration})})
 

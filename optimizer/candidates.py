@@ -232,6 +232,7 @@ def _startable(
         scale_up_domain=domain,
         accelerators_per_host=host,
         quantization_block=block,
+        context_tokens=setting.instance.workload.longest_context_tokens(),
     )
     for rule in RULES:
         count = int(np.count_nonzero(mask & rule.bit))

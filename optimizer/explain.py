@@ -26,15 +26,9 @@ def diagnose(offer: Offer, options: Options, stop: Stop | None, deadline: float)
     stage: Literal["no_candidate", "fleet"] = "fleet" if _every_class_has_one(offer) else "no_candidate"
     kills, alone = screened.killed_by_limit(), screened.killed_alone()
     changes = tuple(single_changes(offer, options, stop, deadline))
-    told = []
-    if not screened.candidates.size:
-        told.append("no layout of the allowed degrees starts on any allowed accelerator")
+    told = _causes(screened)
     if not changes:
         told.append("no single limit suffices: several must move together, or more options be allowed")
-    told += [
-        f"{one.server_type} is not offered with {one.cooling}: {one.reason}"
-        for one in screened.candidates.setting.refusals
-    ]
     return Diagnosis(
         name=instance.name,
         stage=stage,
@@ -50,6 +44,21 @@ def diagnose(offer: Offer, options: Options, stop: Stop | None, deadline: float)
         instance=instance,
         provenance=provenance(instance, options, solver_name()),
     )
+
+
+def _causes(screened: Screened) -> list[str]:
+    """What stood in the way before any limit was looked at: servers that cannot be had or cooled, layouts."""
+    setting, reasons = screened.candidates.setting, screened.candidates.not_startable
+    told = [f"{one.server_type} is not offered with {one.cooling}: {one.reason}" for one in setting.refusals]
+    if not setting.pools:
+        told.insert(
+            0, "no server can be had: none has a price in the allowed ways, or none fits a rack as it may be cooled"
+        )
+    elif not screened.candidates.size:
+        often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+        why = "; ".join(f"{reason} ({count:,} layouts)" for reason, count in often[:3])
+        told.insert(0, f"no layout of the allowed degrees starts on any allowed accelerator: {why}")
+    return told
 
 
 def _every_class_has_one(offer: Offer) -> bool:

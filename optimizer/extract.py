@@ -65,7 +65,8 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
     )
     deployments = tuple(deployment_row(offer, data, fleet, pair) for pair in fleet.replicas)
     groups = tuple(server_row(data, fleet, q) for q in fleet.servers)
-    bound = min(outcome.bound, yearly / HOURS_PER_YEAR)
+    # Nothing has a negative cost, so 0 is a bound even before the solver knows one.
+    bound = min(max(outcome.bound, 0.0), yearly / HOURS_PER_YEAR)
     gap = max(0.0, 1.0 - bound / (yearly / HOURS_PER_YEAR)) if yearly else 0.0
     # Ties are broken among plans up to TIE dearer than the least cost.
     proven = outcome.reason is Reason.OPTIMAL and gap <= options.gap + TIE

@@ -55,7 +55,7 @@ LIMITS: Final[tuple[Limit, ...]] = (
         "GiB",
         "<=",
         "deployment",
-        "VRAM cap per accelerator",
+        "VRAM cap",
         "Everything on one accelerator stays below the planner's own cap.",
     ),
     Limit(

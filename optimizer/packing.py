@@ -1,5 +1,7 @@
 """Which replicas stand on which servers."""
 
+from collections.abc import Mapping
+
 from optimizer.fleet import Fleet
 from optimizer.plan import (
     PackedServers,
@@ -20,42 +22,62 @@ def pack(data: ProgramData, fleet: Fleet) -> tuple[PackedServers, ...]:
             if width > accelerators:
                 spans = round(data.deployments[d].servers_per_replica)
                 packed.append(PackedServers(pool=q, servers=spans * count, replicas={d: count}))
-        narrow = [(width, d) for width, d, count in members if width <= accelerators for _ in range(count)]
-        like: dict[tuple[tuple[str, int], ...], int] = {}
-        for held in _filled(narrow, accelerators, _shapes(data, fleet, q)):
-            key = tuple(sorted(held.items()))
-            like[key] = like.get(key, 0) + 1
-        for key, times in like.items():
-            packed.append(PackedServers(pool=q, servers=times, replicas={d: count * times for d, count in key}))
+        narrow = [(width, d, count) for width, d, count in members if width <= accelerators]
+        if q in fleet.fillings:
+            like = _into_fillings(narrow, data.patterns_by_pool[q], fleet.fillings[q])
+        else:
+            like = _nested(narrow, accelerators)
+        for held, times in like:
+            packed.append(
+                PackedServers(pool=q, servers=times, replicas={d: n * times for d, n in sorted(held.items())})
+            )
     return tuple(packed)
 
 
-def _shapes(data: ProgramData, fleet: Fleet, q: str) -> list[dict[int, int]] | None:
-    """What each server of a pool holds by width, from the program's fillings; None where widths nest."""
-    if q not in fleet.fillings:
-        return None
-    fillings = data.patterns_by_pool[q]
-    return [dict(fillings[number]) for number, count in fleet.fillings[q].items() for _ in range(count)]
+Narrow = list[tuple[int, str, int]]
+Held = list[tuple[dict[str, int], int]]
 
 
-def _filled(
-    narrow: list[tuple[int, str]], accelerators: int, shapes: list[dict[int, int]] | None
-) -> list[dict[str, int]]:
-    """Replicas by server, largest first: into the shapes given, or the first with room (exact where widths nest)."""
-    servers: list[dict[str, int]] = []
-    room: list[int] = []
-    if shapes is not None:
-        servers = [{} for _ in shapes]
-        for width, d in narrow:
-            place = next(index for index, shape in enumerate(shapes) if shape.get(width, 0) > 0)
-            shapes[place][width] -= 1
-            servers[place][d] = servers[place].get(d, 0) + 1
-        return [held for held in servers if held]
-    for width, d in narrow:
-        place = next((index for index, left in enumerate(room) if left >= width), len(room))
-        if place == len(room):
-            servers.append({})
-            room.append(accelerators)
-        servers[place][d] = servers[place].get(d, 0) + 1
-        room[place] -= width
-    return servers
+def _into_fillings(narrow: Narrow, fillings: tuple[dict[int, int], ...], counts: Mapping[int, int]) -> Held:
+    """Replicas by server in the shapes that the program chose, like servers together."""
+    left = {width: [(d, count) for w, d, count in narrow if w == width] for width, _, _ in narrow}
+    like: dict[tuple[tuple[str, int], ...], int] = {}
+    for number, servers in counts.items():
+        for _ in range(servers):
+            held: dict[str, int] = {}
+            for width, slots in fillings[number].items():
+                queue = left.get(width, [])
+                while slots and queue:
+                    d, count = queue.pop(0)
+                    taken = min(slots, count)
+                    held[d] = held.get(d, 0) + taken
+                    slots -= taken
+                    if count > taken:
+                        queue.insert(0, (d, count - taken))
+            if held:
+                key = tuple(sorted(held.items()))
+                like[key] = like.get(key, 0) + 1
+    return [(dict(key), times) for key, times in like.items()]
+
+
+def _nested(narrow: Narrow, accelerators: int) -> Held:
+    """Replicas by server where widths nest: largest first into the first servers with room, which wastes nothing.
+
+    Groups of like servers are filled at once, so the work does not grow with the fleet.
+    """
+    groups: list[tuple[int, dict[str, int], int]] = []
+    for width, d, count in narrow:
+        filled: list[tuple[int, dict[str, int], int]] = []
+        for room, held, times in [*groups, (accelerators, {}, count)]:
+            slots = room // width
+            full = min(times, count // slots) if slots else 0
+            rest = min(count - full * slots, slots) if slots and full < times else 0
+            for servers, each in ((full, slots), (1 if rest else 0, rest)):
+                if servers:
+                    filled.append((room - width * each, {**held, d: held.get(d, 0) + each}, servers))
+            untouched = times - full - (1 if rest else 0)
+            if untouched and held:
+                filled.append((room, held, untouched))
+            count -= full * slots + rest
+        groups = filled
+    return [(held, times) for _, held, times in groups]

@@ -310,5 +310,5 @@ def least_spare_share(fraction: float, most: int) -> float:
 
 
 def replicas_needed(demand: float, capacity: float) -> int:
-    """Replicas of one deployment that carry a demand alone."""
-    return math.ceil(demand / capacity - 1e-9)
+    """Replicas of one deployment that carry a demand alone; the least demand needs one."""
+    return max(1, math.ceil(demand / capacity - 1e-9)) if demand > 0.0 else 0

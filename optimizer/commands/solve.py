@@ -57,6 +57,9 @@ def solve(
         for kind in ("plan", "diagnosis"):
             files.guard(_target(instance, output, kind), wanted.name, force=force)
 
+    if export is not None:
+        files.guard(export, wanted.name, force=force)
+
     with _interruptible() as stop:
         solved = answering.solve(
             wanted,

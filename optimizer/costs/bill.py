@@ -21,7 +21,7 @@ def bill_lines(
     lines = []
     for term in terms:
         quantity = quantities.get(term.quantity, 0.0)
-        if quantity == 0.0:
+        if quantity == 0.0 or term.usd_per_year == 0.0:
             continue
         share = spare_share.get(term.quantity[1], 0.0) if term.component == SERVERS else 0.0
         if share < 1.0:

@@ -6,7 +6,7 @@ from optimizer.plan import Deployment, Diagnosis, Headroom, Plan, RunnerUp, Serv
 from optimizer.report.words import counted, percent, signed_percent, significant, usd, wrapped
 
 #: Messages and runners-up beyond these stand in the plan file.
-_MESSAGES, _RUNNERS_UP, _CHANGES, _KILLS, _SHARES = 1, 2, 5, 4, 5
+_MESSAGES, _RUNNERS_UP, _CHANGES, _KILLS, _SHARES, _CAUSES = 1, 2, 5, 4, 5, 3
 _SOURCING = {
     "buy": "Buy",
     "on_demand": "Rent",
@@ -14,6 +14,8 @@ _SOURCING = {
     "reserved_3yr": "Rent",
 }
 _TERMS = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
+#: What a component of the bill is called where its own name says less.
+_COMPONENTS = {"recovery": "preparation of weights"}
 _HOLDS = {"proven": "optimal, proven", "feasible": "best found, not proven"}
 
 
@@ -27,7 +29,7 @@ def render(plan: Plan, timing: Mapping[str, float] | None = None, width: int = 8
     for number, one in enumerate(plan.deployments):
         lines += _deployment(one, "Serve" if number == 0 else "", width)
     lines += _cost(plan, width)
-    lines += ["", *_limits(plan.headroom, width)]
+    lines += ["", *_limits(plan, width)]
     lines += _next_best(plan.runners_up, width)
     lines += _footer(plan, width)
     return "\n".join(lines) + "\n"
@@ -58,12 +60,13 @@ def render_diagnosis(diagnosis: Diagnosis, timing: Mapping[str, float] | None = 
         for change in diagnosis.changes[:_CHANGES]:
             price = f"then {usd(change.usd_per_hour)} per hour" if change.usd_per_hour is not None else ""
             lines += wrapped("", [change.summary, price], width, 4, joint="   ")
-    for message in diagnosis.messages[:_MESSAGES]:
+    for message in diagnosis.messages[:_CAUSES]:
         lines += wrapped("Note", [message], width)
     return "\n".join(lines) + "\n"
 
 
 def _title(name: str, state: str, width: int) -> list[str]:
+    name = " ".join(name.split())
     line = f"{name} · {state}"
     return [line] if len(line) <= width else [name[:width], f"  {state}"]
 
@@ -116,30 +119,37 @@ def _cost(plan: Plan, width: int) -> list[str]:
     if plan.power_kw:
         totals.append(f"{significant(plan.power_kw)} kW")
     shares = sorted(bill.usd_per_year_by_component.items(), key=lambda item: -item[1])
-    parts = [f"{name} {percent(value / bill.usd_per_year)}" for name, value in shares[:_SHARES] if bill.usd_per_year]
+    parts = [
+        f"{_COMPONENTS.get(name, name)} {percent(value / bill.usd_per_year)}"
+        for name, value in shares[:_SHARES]
+        if bill.usd_per_year
+    ]
     if len(shares) > _SHARES:
         parts.append(f"other {percent(sum(value for _, value in shares[_SHARES:]) / bill.usd_per_year)}")
-    return [*wrapped("Cost", [rates], width), *wrapped("", totals, width), *wrapped("", parts, width)]
+    shown = wrapped("", parts, width) if parts else []
+    return [*wrapped("Cost", [rates], width), *wrapped("", totals, width), *shown]
 
 
-def _limits(rows: tuple[Headroom, ...], width: int) -> list[str]:
+def _limits(plan: Plan, width: int) -> list[str]:
     name_width = max(26, width - 54)
     lines = [f"  {'Limit':<{name_width}}{'needed':>14}{'reached':>12}{'spare':>10}"]
-    for row in rows:
-        relation = "<=" if row.direction == "<=" else ">="
-        unit = "" if row.unit == "fraction" else _short(row.unit)
-        needed = f"{relation} {_value(row.needed)}"
+    for row in plan.headroom:
+        needed = f"{row.direction} {_value(row.needed)}"
         mark = "  <- binds" if row.binding else ""
-        label = f"{row.label}{', ' + unit if unit else ''}"
         figures = f"{needed:>14}{_value(row.reached):>12}{percent(row.spare_fraction):>10}"
-        lines.append(f"  {label[: name_width - 1]:<{name_width}}{figures}{mark}")
+        lines.append(f"  {_label(plan, row)[: name_width - 1]:<{name_width}}{figures}{mark}")
     return lines
 
 
-def _short(unit: str) -> str:
-    return {"accelerators": "", "servers": "", "racks": "", "types": "", "requests/s or users": "requests/s"}.get(
-        unit, unit
-    )
+def _label(plan: Plan, row: Headroom) -> str:
+    """Name and unit of a limit; demand is in its own unit, and of its class where there are several."""
+    if row.limit == "throughput_requests_per_s":
+        classes = plan.instance.workload.all_classes()
+        users = any(one.demand.concurrent_users is not None for one in classes if one.name == row.where)
+        name = row.where if len(classes) > 1 else row.label
+        return f"{name}, {'users' if users else 'requests/s'}"
+    unit = {"fraction": "", "accelerators": "", "servers": "", "racks": "", "types": ""}.get(row.unit, row.unit)
+    return f"{row.label}, {unit}" if unit else row.label
 
 
 def _value(value: float) -> str:

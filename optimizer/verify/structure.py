@@ -189,6 +189,7 @@ def _check_layout(
         scale_up_domain=min(row.scale_up_domain, size),
         accelerators_per_host=min(row.accelerators_per_host, size),
         quantization_block=max(native, facts.catalog.schemes[one.scheme].block_width),
+        context_tokens=facts.instance.workload.longest_context_tokens(),
     )
     reasons = "; ".join(reasons_of(int(broken)))
     ledger.check(

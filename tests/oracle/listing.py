@@ -467,6 +467,7 @@ class DeploymentLister:
             scale_up_domain=min(row.scale_up_domain, size),
             accelerators_per_host=min(row.accelerators_per_host, size),
             quantization_block=block,
+            context_tokens=self.instance.workload.longest_context_tokens(),
         )
         if int(mask) != 0:
             return None
