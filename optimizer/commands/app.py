@@ -1,5 +1,6 @@
 """The group ``optimize``: its verbs, its default verb, and what happens to an error that nobody caught."""
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -11,13 +12,16 @@ import click
 
 from optimizer import __version__
 from optimizer.commands import talk
-from optimizer.errors import InputError, InternalError, OptimizerError
+from optimizer.errors import InputError, InternalError, OptimizerError, Problem
 
 DEFAULT_VERB: Final = "solve"
 
 #: Exit code of an interrupt outside a solve, and of a reader that went away, as shells know them.
 _INTERRUPTED: Final = 130
 _PIPE_CLOSED: Final = 141
+
+#: What a write says when the place it goes to is full or gone.
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 
 class Verb(NamedTuple):
@@ -105,6 +109,23 @@ class _Group(click.Group):
         except OptimizerError as error:
             talk.error(str(error))
             code = error.exit_code
+        except OSError as error:
+            # A full disk or a device that went away, under an output that the shell redirected: not our bug.
+            if error.errno not in _NO_ROOM:
+                code = _our_bug(error, given)
+            else:
+                talk.silence_stdout()
+                talk.problems(
+                    (
+                        Problem(
+                            "E-OUTPUT-002",
+                            "standard output",
+                            found=error.strerror or str(error),
+                            allowed="must be a file that can be written",
+                        ),
+                    )
+                )
+                code = InputError.exit_code
         except Exception as error:  # noqa: BLE001 - whatever it is, a planner gets words and not a traceback
             code = _our_bug(error, given)
         sys.exit(code)

@@ -8,6 +8,7 @@ import click
 
 from optimizer.commands import talk
 from optimizer.commands.measurements import bad, factors_of
+from optimizer.commands.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from optimizer.calibration.estimate import Estimate
@@ -25,9 +26,9 @@ _BEHIND = {
 @click.option("--model", required=True, help="Catalogue name or Hugging Face id.")
 @click.option("--accelerator", required=True, help="Catalogue id or alias.")
 @click.option("--precision", default="bf16", show_default=True, help="bf16, fp8, fp4, int8, int4.")
-@click.option("--concurrency", type=click.FloatRange(min=1), default=1, show_default=True)
-@click.option("--input-tokens", type=click.FloatRange(min=1), default=1024, show_default=True)
-@click.option("--output-tokens", type=click.FloatRange(min=1), default=1024, show_default=True)
+@click.option("--concurrency", type=FiniteRange(min=1, max=1e6), default=1, show_default=True)
+@click.option("--input-tokens", type=FiniteRange(min=1, max=1e8), default=1024, show_default=True)
+@click.option("--output-tokens", type=FiniteRange(min=1, max=1e8), default=1024, show_default=True)
 @click.option("--tensor-parallel", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--pipeline-parallel", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--expert-parallel", type=click.IntRange(min=1), default=1, show_default=True)
@@ -37,11 +38,9 @@ _BEHIND = {
 )
 @click.option("--engine-version", default="", help="Such as 0.19.0; the newest known by default.")
 @click.option("--kv-bits", type=click.Choice(["16", "8", "4"]), help="Bits of the KV cache.")
+@click.option("--prefix-hit-fraction", type=FiniteRange(0, 1), default=0.0, help="Input found in the prefix cache.")
 @click.option(
-    "--prefix-hit-fraction", type=click.FloatRange(0, 1), default=0.0, help="Input found in the prefix cache."
-)
-@click.option(
-    "--speculative-acceptance", type=click.FloatRange(min=0), default=0.0, help="Draft tokens accepted a step."
+    "--speculative-acceptance", type=FiniteRange(min=0, max=64), default=0.0, help="Draft tokens accepted a step."
 )
 @click.option("--calibration", type=click.Path(path_type=Path), help="A file of optimize calibrate.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

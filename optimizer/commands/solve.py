@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from optimizer.commands import answering, files, talk
+from optimizer.commands.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from optimizer.instance.model import Instance
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--force", is_flag=True, help="Overwrite a file that is no plan of this instance.")
 @click.option(
-    "--time-limit", "time_limit_s", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds."
+    "--time-limit", "time_limit_s", type=FiniteRange(0, min_open=True), metavar="S", help="Stop after S seconds."
 )
-@click.option("--gap", type=click.FloatRange(0, 0.5), metavar="FRACTION", help="Relative gap that counts as proven.")
+@click.option("--gap", type=FiniteRange(0, 0.5), metavar="FRACTION", help="Relative gap that counts as proven.")
 @click.option("--threads", type=click.IntRange(1, 256), metavar="N", help="Threads of the solver.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Seed of the solver's tie-breaking.")
 @click.option(

@@ -240,3 +240,21 @@ def test_colour_is_for_terminals_that_want_it(
     assert ("\x1b[" in talk._bold_red("error")) is coloured
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
     assert talk._bold_red("error") == "error"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_under_the_output_is_not_our_bug(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "cli.py"), "catalog", "accelerators"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith("error[E-OUTPUT-002] standard output:")
+    assert "our bug" not in done.stderr

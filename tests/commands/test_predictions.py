@@ -76,3 +76,11 @@ def test_calibrate_and_use_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     code, _, err = run("validate", str(table), "--calibration", str(mine), capsys=capsys)
     assert code == 3
     assert "optimize calibrate" in err
+
+
+@pytest.mark.parametrize("option", ["--concurrency", "--input-tokens", "--output-tokens"])
+@pytest.mark.parametrize("value", ["nan", "inf", "0", "1e300"])
+def test_numbers_that_mean_nothing_are_wrong_usage(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, error = run(*LLAMA, option, value, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert option in error
