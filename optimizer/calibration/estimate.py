@@ -12,6 +12,7 @@ from optimizer.catalog import Catalog, load_catalog
 from optimizer.models import architecture_from_catalog
 from optimizer.performance.bands import EVIDENCE, METRICS, Bands, load_bands
 from optimizer.performance.deployments import Traffic
+from optimizer.performance.engine_memory import engine_memory
 from optimizer.performance.factors import Factors, load_factors
 from optimizer.performance.layouts import check_layouts, reasons_of
 from optimizer.performance.power import saturated_power_kw, server_power
@@ -136,7 +137,11 @@ def estimate(
     problems = list(reasons_of(int(np.max(mask))))
     largest = int(seen.largest_concurrency[0])
     if largest < 1:
-        problems.append("the weights and one request do not fit the usable memory")
+        raised = engine_memory(engine, engine_version).largest_memory_fraction
+        fuller = prepare(architecture, deployment, traffic, factors, usable_memory_fraction=raised)
+        held = int(fuller.columns.largest_concurrency[0])
+        hint = f" at the engine's default memory fraction; at {raised:g} {held} requests do" if held >= 1 else ""
+        problems.append(f"the weights and one request do not fit the usable memory{hint}")
     elif concurrency > largest:
         problems.append(f"{concurrency:g} requests do not fit at once; {largest} do")
     evidence = bands.evidence_of(point.model, deployment.generation_index)

@@ -12,6 +12,7 @@ from optimizer.calibration.tables import is_collection, online_row
 from optimizer.catalog import Catalog, load_catalog
 from optimizer.models import architecture_from_catalog
 from optimizer.performance.bands import Bands, load_bands
+from optimizer.performance.engine_memory import engine_memory
 from optimizer.performance.factors import Factors, FloatArray, load_factors
 from optimizer.performance.prepare import times_of
 from optimizer.performance.serving import prepare, step_times
@@ -184,7 +185,11 @@ def _reason(point: Point, row: Mapping[str, str]) -> str:
 
 
 def _capacities(points: list[Point], catalog: Catalog, factors: Factors) -> FloatArray:
-    """Requests that each deployment holds at once, 0 where not one fits."""
+    """Requests that each deployment holds at once, 0 where not one fits.
+
+    Where not one fits at the engine's default memory fraction, whoever ran it raised the fraction: the largest
+    that users run decides.
+    """
     known: dict[tuple[object, ...], float] = {}
     found = []
     for point in points:
@@ -192,8 +197,12 @@ def _capacities(points: list[Point], catalog: Catalog, factors: Factors) -> Floa
         key: tuple[object, ...] = (*point.campaign, *layout, point.weights, point.cache)
         if key not in known:
             architecture = architecture_from_catalog(catalog.models[point.model])
-            prepared = prepare(architecture, deployments_of(point, catalog), traffic_of(point), factors)
-            known[key] = float(prepared.columns.largest_concurrency[0])
+            setting = architecture, deployments_of(point, catalog), traffic_of(point), factors
+            held = float(prepare(*setting).columns.largest_concurrency[0])
+            if held < 1.0:
+                raised = engine_memory(point.engine, point.version).largest_memory_fraction
+                held = float(prepare(*setting, usable_memory_fraction=raised).columns.largest_concurrency[0])
+            known[key] = held
         found.append(known[key])
     return np.array(found)
 

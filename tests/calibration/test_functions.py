@@ -33,8 +33,9 @@ def validated() -> Validation:
     return validate(packaged.packaged_text())
 
 
-def test_nearly_every_measured_row_is_answered() -> None:
-    assert validated().ok.mean() >= 0.99
+def test_every_measured_row_is_answered() -> None:
+    # All of them ran on silicon.
+    assert validated().ok.all()
     assert validated().columns[-len(ADDED) :] == list(ADDED)
 
 
@@ -169,6 +170,15 @@ def test_estimate_says_what_does_not_start() -> None:
     assert "do not fit at once" in llama(tensor_parallel=1, concurrency=4000, input_tokens=8000).problems[-1]
     with pytest.raises(ValueError, match="unknown model"):
         llama(model="no such model")
+
+
+def test_a_raised_memory_fraction_is_told() -> None:
+    # DeepSeek-R1 in fp8 ran on four B200 under SGLang 0.5.9: with a raised fraction.
+    r1 = {"model": "deepseek-r1", "accelerator": "b200", "engine": "sglang", "concurrency": 16}
+    found = llama(**r1, tensor_parallel=4)
+    assert not found.starts
+    assert "at 0.97" in found.problems[-1]
+    assert "at 0.97" not in llama(**r1, tensor_parallel=2).problems[-1]
 
 
 def test_less_evidence_is_never_a_narrower_band() -> None:
