@@ -59,7 +59,8 @@ class Economics(Frozen):
         "Years over which cost is counted.",
         unit="years",
         default_source="book life of servers (assumed)",
-        gt=0,
+        # About a month, the shortest that anything is rented for; an annuity over less has no meaning.
+        ge=0.08,
         le=50,
     )
     discount_rate: float = field(
