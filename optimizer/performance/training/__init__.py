@@ -1,0 +1,44 @@
+"""Training: step time, memory and whole-run time of many layouts at once. Plain numpy, no I/O but packaged constants.
+
+The interface (kept stable)::
+
+    model = TrainingModel.from_architecture(architecture, name)      # or from_shape(...), from_parameters(n, active)
+    layouts = Layouts.of(tensor_parallel=[...], pipeline_parallel=..., virtual_stages=..., data_parallel=...,
+                         context_parallel=..., expert_parallel=..., zero_stage=..., recompute=..., micro_batch=...,
+                         sequence_parallel=...)                      # columns; scalars broadcast; codes of RECOMPUTE
+    found = predict_step(model, layouts, TrainingAccelerator(...), sequence_length=8192, global_batch_tokens=16e6,
+                         precision="bf16", stack="", optimizer_state="adam", calibration=None)   # StepPrediction
+    share = goodput(accelerators, mtbf_accelerator_hours=..., checkpoint_blocking_s=..., checkpoint_interval_s=None,
+                    restart_s=..., fault_tolerant_replicas=1)        # Goodput
+    time = run_days(found.step_s, tokens=..., global_batch_tokens=..., accelerators=..., goodput_fraction=...)
+
+``flop_per_token(model, sequence_length, convention)`` counts FLOP by the conventions of ``CONVENTIONS``;
+``memory_gib(...)`` is the peak that ``predict_step`` compares with the accelerator's memory.
+"""
+
+from optimizer.performance.training.flops import CONVENTIONS, flop_per_token
+from optimizer.performance.training.goodput import Goodput, RunTime, goodput, run_days
+from optimizer.performance.training.hardware import PRECISIONS, TrainingAccelerator, precision_of
+from optimizer.performance.training.layouts import RECOMPUTE, Layouts
+from optimizer.performance.training.memory import STATES, memory_gib
+from optimizer.performance.training.model import TrainingModel
+from optimizer.performance.training.step import StepPrediction, predict_step
+
+__all__ = [
+    "CONVENTIONS",
+    "PRECISIONS",
+    "RECOMPUTE",
+    "STATES",
+    "Goodput",
+    "Layouts",
+    "RunTime",
+    "StepPrediction",
+    "TrainingAccelerator",
+    "TrainingModel",
+    "flop_per_token",
+    "goodput",
+    "memory_gib",
+    "precision_of",
+    "predict_step",
+    "run_days",
+]
