@@ -43,6 +43,7 @@ VERBS: Final = MappingProxyType(
         "estimate": Verb("estimate", "Predict one deployment: memory, latency, throughput, power."),
         "validate": Verb("validate", "Compare predictions with a table of measurements."),
         "calibrate": Verb("calibrate", "Fit the constants to your own measurements."),
+        "equivalents": Verb("equivalents", "Count a fleet in units of another accelerator."),
         "catalog": Verb("catalog", "Show the catalogue's tables."),
         "new": Verb("new", "Print a template to start from."),
         "schema": Verb("schema", "Print the JSON Schema of an instance, a plan or a diagnosis."),
