@@ -4,6 +4,7 @@
 
     OptimizerError                exit code
     ├── InputError                3   the instance, or a file that it names, is bad or missing
+    │   └── UsageProblems         2   the same of what was asked beside the instance: paths, values, ranges
     ├── StoppedWithoutPlan        6   the time limit or an interrupt came before any verified plan
     ├── SolverError               7   the solver is missing, failed or is numerically unsound
     ├── GateFailed                8   a plan was found, but a gate that was asked for does not hold
@@ -28,6 +29,7 @@ __all__ = [
     "Problem",
     "SolverError",
     "StoppedWithoutPlan",
+    "UsageProblems",
     "printable",
 ]
 
@@ -73,6 +75,12 @@ class InputError(OptimizerError):
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems
         super().__init__("\n".join(str(one) for one in problems))
+
+
+class UsageProblems(InputError):  # noqa: N818 - it carries problems, as its base does
+    """What was asked beside the instance is bad (a path, a range, a value). Carries every problem."""
+
+    exit_code: ClassVar[int] = 2
 
 
 class StoppedWithoutPlan(OptimizerError):  # noqa: N818 - it reports how a run ended
@@ -230,6 +238,25 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "Choose another path, or pass --force.",
     ),
     ("E-OUTPUT-002", "The output file cannot be written.", "Check the folder and its permissions."),
+    (
+        "E-SWEEP-301",
+        "What is varied is not written as PATH=VALUES.",
+        "Write a field and its values, as in targets.tpot_ms=100:300:21.",
+    ),
+    ("E-SWEEP-302", "No instance has the field that is varied.", "Use the nearest name that the message gives."),
+    (
+        "E-SWEEP-303",
+        "The values of a field cannot be read.",
+        "Write 100:300:21, -30%..30%:7, x0.5..x2:7 or a,b,c; `optimize sweep --help` lists the forms.",
+    ),
+    (
+        "E-SWEEP-304",
+        "A change in percent or a multiple is asked of a field that has no number now.",
+        "Write values, or state the field in the instance.",
+    ),
+    ("E-SWEEP-305", "Linked fields have different counts of values.", "Give each the same count, or drop --link."),
+    ("E-SWEEP-306", "There are more cases than a sweep takes.", "Ask for fewer values."),
+    ("E-SWEEP-307", "A field is varied twice.", "Name it once."),
     (
         "E-TABLE-001",
         "A table of measurements, a calibration, or a name on the command line of a prediction cannot be used.",

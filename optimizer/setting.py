@@ -192,7 +192,7 @@ def _server_types(instance: Instance, catalog: Catalog) -> list[ServerType]:
                         rents.setdefault(unit, {})[term] = Price(usd, "stated by the user", "", "user")
         for unit in sorted({row.accelerators_per_server, *rents}, reverse=True):
             whole = unit == row.accelerators_per_server
-            server_usd = _server_price(instance, catalog, key) if whole else None
+            server_usd = server_price(instance, catalog, key) if whole else None
             if server_usd is None and not rents.get(unit):
                 continue
             result.append(
@@ -224,7 +224,7 @@ def _offer_price(offer: RentalOffer, term: Sourcing) -> Price:
     return Price(float(usd), f"{offer.provider} {offer.instance}: {offer.source}", offer.as_of, offer.trust)
 
 
-def _server_price(instance: Instance, catalog: Catalog, key: str) -> Price | None:
+def server_price(instance: Instance, catalog: Catalog, key: str) -> Price | None:
     own = instance.economics.prices.get(key)
     if own is not None and own.server_usd is not None:
         return Price(own.server_usd, "stated by the user", "", "user")

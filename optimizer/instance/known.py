@@ -120,6 +120,12 @@ def row_accelerators(rows: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
                 yield (table, index, "accelerator"), row.get("accelerator")
 
 
+def kind_at(path: Path) -> str:
+    """What a key of the object at a path names: ``an accelerator``."""
+    word = _KINDS[dict(_NAMED)[path]][0]
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
 def _unknown(table: str, name: str, near: str, where: Path, *, at_key: bool, code: str = "") -> Found:
     word, verb = _KINDS[table]
     fix = near or (f"`{verb}` lists them" if verb else "")
@@ -143,6 +149,32 @@ def _resolved(table: str, name: str, own: frozenset[str]) -> tuple[str | None, s
             None,
             f"Did you mean {near}?" if near else f"Nearest: {', '.join(error.nearest)}" if error.nearest else "",
         )
+
+
+def row_ids(path: Path, value: Mapping[str, Any]) -> tuple[str, ...]:
+    """Catalogue ids that may be keys of the object at a path, the planner's own rows among them."""
+    table = dict(_NAMED).get(path)
+    rows = value.get("catalog")
+    own = _own_ids(rows.get(table)) if table is not None and isinstance(rows, Mapping) else frozenset()
+    return () if table is None else tuple(dict.fromkeys((*_packaged(table), *sorted(own))))
+
+
+def row_id(path: Path, name: str, written: Mapping[str, Any], value: Mapping[str, Any]) -> tuple[str, str]:
+    """The key that a name means in the object at a path: the one that is written there, or the catalogue's id.
+
+    Gives ("", a word on the nearest ones) for a name that the catalogue does not know.
+    """
+    table = dict(_NAMED).get(path)
+    if name in written or table is None:
+        return name, ""
+    rows = value.get("catalog")
+    own = _own_ids(rows.get(table)) if isinstance(rows, Mapping) else frozenset()
+    found, near = _resolved(table, name, own)
+    for key in written:
+        if found is not None and _resolved(table, key, own)[0] == found:
+            return str(key), ""
+    verb = _KINDS[table][1]
+    return (found, "") if found is not None else ("", near or (f"`{verb}` lists them" if verb else ""))
 
 
 @cache

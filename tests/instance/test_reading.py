@@ -26,6 +26,8 @@ ELSEWHERE = {
     "E-WORKLOAD-032",
     "E-OUTPUT-001",
     "E-OUTPUT-002",
+    # What a sweep is asked: tests/studies.
+    *(code for code in CODES if code.startswith("E-SWEEP-")),
 }
 
 
