@@ -1,14 +1,12 @@
 """``optimize solve``: the cheapest cluster for an instance."""
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from optimizer.commands import answering, files, talk
+from optimizer.commands.interrupt import interruptible
 from optimizer.commands.numbers import FiniteRange
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def solve(
     if export is not None:
         files.guard(export, wanted.name, force=force)
 
-    with _interruptible() as stop:
+    with interruptible() as stop:
         solved = answering.solve(
             wanted,
             instance,
@@ -117,26 +115,3 @@ def _warn_of_stale(instance: Path, output: str | None, kind: str) -> None:
     other = files.answer_path(instance, "diagnosis" if kind == "plan" else "plan")
     if output is None and other.exists():
         talk.say(f"note        {other} is from an earlier run and no longer holds")
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C ask the search to stop and the second one give up."""
-    asked = False
-
-    def on_interrupt(_number: int, _frame: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        talk.say("stopping: the best verified plan is kept; Ctrl-C again gives up")
-
-    try:
-        before = signal.signal(signal.SIGINT, on_interrupt)
-    except ValueError:  # not the main thread: whoever called there handles its own interrupts
-        yield lambda: False
-        return
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 
 from optimizer.commands import answering
 from optimizer.commands.app import app
+from optimizer.commands.interrupt import interruptible
 from optimizer.commands.new import templates
-from optimizer.commands.solve import _interruptible
 from optimizer.errors import CODES
 from optimizer.instance import schema
 from optimizer.instance.reading import read_instance
@@ -161,7 +161,7 @@ class TestSolve:
 
     def test_the_first_interrupt_asks_and_the_second_gives_up(self) -> None:
         before = signal.getsignal(signal.SIGINT)
-        with _interruptible() as stop:
+        with interruptible() as stop:
             assert not stop()
             signal.raise_signal(signal.SIGINT)
             assert stop()
