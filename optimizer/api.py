@@ -1,7 +1,7 @@
 """The way of the data, once: instance, setting, candidates, screening, program, plan, verification. No printing."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,6 +116,8 @@ def solve(
     export: Path | None = None,
     stop: Callable[[], bool] | None = None,
     dominate: bool = True,
+    runners_up: int = 0,
+    distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
 ) -> Solved:
     """The cheapest cluster that provably meets every limit, or why there is none.
 
@@ -127,6 +129,8 @@ def solve(
     export: write the program there as .lp or .mps.
     stop: asked during the search; the best verified plan is kept when it says True.
     dominate: leave out candidates that no optimal plan needs; False searches them all, with the same cost.
+    runners_up: how many of the next best distinct plans to rank beside the plan.
+    distinct: what makes plans distinct.
 
     Raises
     ------
@@ -185,6 +189,11 @@ def solve(
     measured = measured_alternative(offer, plan, others, options, stop, deadline)
     told = plan.messages if measured is None else (measured, *plan.messages)
     plan = plan.model_copy(update={"runners_up": tuple(row for row, _ in others), "messages": told})
+    if runners_up:
+        from optimizer.ranking import ranked, ranking, without_each
+
+        order = ranking(offer, plan, runners_up, options, stop, deadline, without_each(others), distinct)
+        plan = ranked(plan, order, runners_up)
     clock.lap("runners_up")
     findings = verify(plan)
     clock.lap("verify")

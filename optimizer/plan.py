@@ -196,6 +196,33 @@ class RunnerUp(Shape):
     reason: str
 
 
+class Uses(Shape):
+    """What a plan uses; two plans are distinct when one of these differs."""
+
+    accelerators: tuple[str, ...]
+    schemes: tuple[str, ...] = Field(description="Weights-and-activations scheme, KV scheme and recovery step.")
+    cooling: tuple[str, ...] = Field(description="Cooling options of bought servers.")
+    sourcing: tuple[str, ...]
+
+
+class Ranked(Shape):
+    """A further plan of the ranking: the cheapest that does without something of each plan before it."""
+
+    rank: int = Field(description="2 for the next best plan.")
+    summary: str
+    uses: Uses
+    holds: Literal["proven", "feasible"] = Field(description="proven: none between this rank and the one before.")
+    usd_per_hour: float
+    usd_per_year: float
+    extra_fraction: float = Field(description="How much dearer than the plan, as a fraction.")
+    capital_usd: float
+    accelerators: int
+    power_kw: float
+    better: tuple[str, ...] = Field(description="Figures in which it is better than the plan.")
+    worse: tuple[str, ...] = Field(description="Figures in which it is worse, cost aside.")
+    reason: str = Field(description="Which components of the bill are dearer or cheaper.")
+
+
 class DefaultedField(Shape):
     """A field the planner left to its default."""
 
@@ -254,6 +281,7 @@ class Plan(Shape):
     bill: Bill
     headroom: tuple[Headroom, ...]
     runners_up: tuple[RunnerUp, ...]
+    ranking: tuple[Ranked, ...] = Field(default=(), description="Next best distinct plans, where they were asked for.")
     search: SearchCount
     messages: tuple[str, ...]
     defaults: tuple[DefaultedField, ...]

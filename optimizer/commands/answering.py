@@ -1,6 +1,6 @@
 """The bridge from verbs to the solver and the screen, which are loaded when a verb needs them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,6 +25,8 @@ def solve(
     seed: int | None = None,
     export: Path | None = None,
     stop: Callable[[], bool] | None = None,
+    runners_up: int = 0,
+    distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
 ) -> "Solved":
     """Solve an instance; options that are None are those of the instance."""
     with missing_libraries_told():
@@ -39,6 +41,8 @@ def solve(
             seed=seed,
             export=export,
             stop=stop,
+            runners_up=runners_up,
+            distinct=distinct,
         )
 
 

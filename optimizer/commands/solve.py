@@ -31,6 +31,16 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the program to FILE.lp or FILE.mps.",
 )
+@click.option(
+    "--runners-up", type=click.IntRange(0, 50), default=0, metavar="K", help="Rank the K next best distinct plans."
+)
+@click.option(
+    "--distinct",
+    type=click.Choice(["accelerators", "schemes", "cooling", "sourcing"]),
+    multiple=True,
+    default=("accelerators", "schemes", "cooling", "sourcing"),
+    help="What makes plans distinct; may be repeated. Absent: any of them.",
+)
 def solve(
     instance: Path,
     output: str | None,
@@ -42,6 +52,8 @@ def solve(
     threads: int | None,
     seed: int | None,
     export: Path | None,
+    runners_up: int,
+    distinct: tuple[str, ...],
 ) -> int:
     """Find the cheapest cluster that meets every limit of INSTANCE.
 
@@ -69,6 +81,8 @@ def solve(
             seed=seed,
             export=export,
             stop=stop,
+            runners_up=runners_up,
+            distinct=distinct,
         )
     answer = solved.plan or solved.diagnosis
     if answer is None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
-from optimizer.plan import Deployment, Diagnosis, Headroom, Plan, RunnerUp, ServerGroup
+from optimizer.plan import Deployment, Diagnosis, Headroom, Plan, Ranked, RunnerUp, ServerGroup
 from optimizer.report.words import counted, percent, signed_percent, significant, usd, wrapped
 
 #: Messages and runners-up beyond these stand in the plan file.
 _MESSAGES, _RUNNERS_UP, _CHANGES, _KILLS, _SHARES, _CAUSES = 1, 2, 5, 4, 5, 3
+#: Figures in which a ranked plan is better.
+_BETTER = 3
 _SOURCING = {
     "buy": "Buy",
     "on_demand": "Rent",
@@ -30,7 +32,7 @@ def render(plan: Plan, timing: Mapping[str, float] | None = None, width: int = 8
         lines += _deployment(one, "Serve" if number == 0 else "", width)
     lines += _cost(plan, width)
     lines += ["", *_limits(plan, width)]
-    lines += _next_best(plan.runners_up, width)
+    lines += _ranked(plan.ranking, width) if plan.ranking else _next_best(plan.runners_up, width)
     lines += _footer(plan, width)
     return "\n".join(lines) + "\n"
 
@@ -167,6 +169,17 @@ def _next_best(rows: tuple[RunnerUp, ...], width: int) -> list[str]:
             parts = [f"{signed_percent(row.extra_fraction)} without {row.without}: {row.summary}"]
             parts += [row.reason] if number == 0 else []
         lines += wrapped(label, parts, width, 12)
+    return lines
+
+
+def _ranked(rows: tuple[Ranked, ...], width: int) -> list[str]:
+    """The next best distinct plans, each with what it is better at."""
+    lines: list[str] = []
+    for row in rows:
+        proven = [] if row.holds == "proven" else ["not proven"]
+        better = [f"better: {', '.join(row.better[:_BETTER])}"] if row.better else []
+        parts = [f"{signed_percent(row.extra_fraction)}: {row.summary}", *proven, *better]
+        lines += wrapped(f"Rank {row.rank}", parts, width)
     return lines
 
 

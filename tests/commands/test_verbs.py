@@ -89,10 +89,27 @@ class TestSolve:
 
     def test_options_reach_the_solver(self, calls: list[dict[str, Any]], instance: Path, tmp_path: Path) -> None:
         lp = tmp_path / "model.lp"
-        run(instance, "--time-limit", "5", "--gap", "0.01", "--threads", "2", "--seed", "3", "--export", lp)
+        run(
+            instance,
+            "--time-limit",
+            "5",
+            "--gap",
+            "0.01",
+            "--threads",
+            "2",
+            "--seed",
+            "3",
+            "--export",
+            lp,
+            "--runners-up",
+            "4",
+            "--distinct",
+            "cooling",
+        )
         stop = calls[0].pop("stop")
         assert not stop()
         expected = {"time_limit_s": 5.0, "gap": 0.01, "threads": 2, "seed": 3, "export": lp}
+        expected |= {"runners_up": 4, "distinct": ("cooling",)}
         assert calls[0] == {"name": "sample", "path": instance, **expected}
 
     @pytest.mark.parametrize(
