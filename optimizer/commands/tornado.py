@@ -1,43 +1,73 @@
-"""``optimize tornado``: which assumption moves the answer most."""
+"""``optimize tornado``: which price, bound or assumption moves the answer most."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from optimizer.commands import answering, talk
+from optimizer.commands import answering, outputs, progress, talk
+from optimizer.commands.interrupt import interruptible
 
 if TYPE_CHECKING:
     from optimizer.studies.assumptions import End, Leading
 
-_BAR = 24
+_BAR = 30
+_KINDS = {"prices": "price", "assumptions": "assumption", "bounds": "bound"}
 
 
 @click.command()
 @click.argument("instance", type=click.Path(path_type=Path))
-@click.option("--count", type=click.IntRange(1, 100), default=5, show_default=True, help="Assumptions to name.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--count", type=click.IntRange(1, 1000), default=10, show_default=True, help="Figures to show.")
+@click.option(
+    "--only",
+    type=click.Choice(list(_KINDS)),
+    multiple=True,
+    help="Move these alone: prices, assumptions (rates, lives, lengths, confidence), bounds (targets, site, demand).",
+)
+@click.option("-o", "--output", metavar="FILE", help=outputs.OUTPUT_HELP)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: every figure that was moved.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def tornado(instance: Path, count: int, as_json: bool, quiet: bool) -> int:
-    """Move each price that INSTANCE's plan pays through its range, solve again, and rank by the change of the total.
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+def tornado(
+    instance: Path,
+    count: int,
+    only: tuple[str, ...],
+    output: str | None,
+    as_json: bool,
+    quiet: bool,
+    force: bool,
+) -> int:
+    """Move each price, assumption and bound of INSTANCE through its range, solve again, rank by the change of the cost.
 
-    The range is the catalogue's low and high, or +-25 % where it states none.
+    Prices move between the catalogue's low and high, or +-25 % where it states none; bounds and assumptions by the
+    documented ranges of docs/studies.md. Ctrl-C keeps what was solved.
     """
     from optimizer.commands.solve import read
-    from optimizer.studies.assumptions import leading_assumptions
+    from optimizer.studies.assumptions import KINDS, leading_assumptions
 
     wanted = read(instance)
-    with answering.missing_libraries_told():
-        found = leading_assumptions(
-            wanted, count, instance, None if quiet else lambda name: talk.say(f"moving      {name}")
-        )
+    kinds = [kind for kind in KINDS if not only or kind in {_KINDS[one] for one in only}]
+    writers: outputs.Writers = {".json": _json, ".csv": _csv, ".svg": lambda found: _svg(found, count)}
+    outputs.check(output, writers, "tornado", force=force)
+    with (
+        answering.missing_libraries_told(),
+        interruptible("what was moved is shown") as stop,
+        progress.shown("figures", quiet=quiet) as tell,
+    ):
+        found = leading_assumptions(wanted, None, instance, tell, kinds, stop)
     if found is None:
         talk.say(f"nothing fits {instance}; `optimize explain {instance}` says why")
         return 4
-    talk.data(_json(found) if as_json else _screen(found, talk.width()))
-    return 0
+    outputs.give(
+        found,
+        output,
+        writers,
+        lambda one: _screen(one, count, talk.width()),
+        as_json=as_json,
+        quiet=quiet,
+    )
+    return 0 if found.moved == found.total else 5
 
 
 def _json(found: "Leading") -> str:
@@ -45,30 +75,54 @@ def _json(found: "Leading") -> str:
     for row, one in zip(content["assumptions"], found.assumptions, strict=True):
         row["change_usd_per_year"] = one.change_usd_per_year
         row["is_decisive"] = one.is_decisive
-    return json.dumps(content, indent=1, ensure_ascii=False)
+    return outputs.as_json("tornado", content)
 
 
-def _screen(found: "Leading", width: int) -> str:
+def _csv(found: "Leading") -> str:
+    header = ["kind", "name", "field", "unit", "now", "basis", "trust", "as_of"]
+    for end in ("low", "high"):
+        header += [end, f"{end}_usd_per_year", f"{end}_change_usd_per_year", f"{end}_is_same_choice", f"{end}_plan"]
+    rows: list[list[Any]] = []
+    for one in found.assumptions:
+        row = [one.kind, one.name, one.field, one.unit, one.now, one.basis, one.trust, one.as_of]
+        for way in (one.low, one.high):
+            row += [way.value, way.usd_per_year, way.change_usd_per_year, way.is_same_choice, way.summary]
+        rows.append(row)
+    return outputs.as_csv("tornado", header, rows)
+
+
+def _svg(found: "Leading", count: int) -> str:
+    from dataclasses import replace
+
+    from optimizer.report.charts.tornado import tornado_svg
+
+    return tornado_svg(replace(found, assumptions=found.assumptions[:count]))
+
+
+def _screen(found: "Leading", count: int, width: int) -> str:
+    from optimizer.report.charts.tornado import tornado_bars
     from optimizer.report.words import counted, percent, significant, usd, wrapped
 
     lines = [found.name, *wrapped("Plan", [found.summary, f"{usd(found.usd_per_year)} per year"], width), ""]
-    most = max((one.change_usd_per_year for one in found.assumptions), default=0.0)
-    for one in found.assumptions:
-        bar = "#" * max(1, round(_BAR * one.change_usd_per_year / most)) if most else ""
+    rows = found.assumptions[:count]
+    for one, bar in zip(rows, tornado_bars(rows, _BAR), strict=True):
         lines.append(f"  {one.name[: width - _BAR - 5]:<{width - _BAR - 4}}{bar}".rstrip())
+        origin = f"; {one.trust}{', ' + one.as_of if one.as_of else ''}" if one.kind == "price" else ""
         span = (
             f"{significant(one.low.value)} .. {significant(one.now)} .. {significant(one.high.value)} {one.unit}"
-            f" ({one.basis}; {one.trust}{', ' + one.as_of if one.as_of else ''})"
+            f" ({one.basis}{origin})"
         )
         lines += wrapped("", [span], width, 6)
         lines += wrapped("", [f"{_change(one.low)} .. {_change(one.high)} per year"], width, 6)
         for end, word in ((one.low, "low"), (one.high, "high")):
-            if not end.is_same_choice:
+            if not end.is_same_choice and end.usd_per_year is not None:
                 lines += wrapped("", [f"{word}: then {end.summary}"], width, 6)
-    largest = found.assumptions[0].change_usd_per_year if found.assumptions else 0.0
+    largest = max((one.change_usd_per_year for one in found.assumptions), default=0.0)
     share = percent(largest / found.usd_per_year) if found.usd_per_year else "0 %"
-    named = f"{counted(found.moved, 'price')} moved, each solved again at both ends; the first is worth {share}"
-    return "\n".join([*lines, "", *wrapped("", [named], width, 2)])
+    named = f"{counted(found.moved, 'figure')} moved, each solved again at both ends; the strongest is worth {share}"
+    if found.moved < found.total:
+        named = f"stopped: {found.moved} of {counted(found.total, 'figure')} moved"
+    return "\n".join([*lines, "", *wrapped("", ["- lowers, + raises the cost", named], width, 2)])
 
 
 def _change(end: "End") -> str:
