@@ -138,6 +138,7 @@ def build_candidates(
             max_context_tokens=float(setting.instance.workload.longest_context_tokens()),
             prefix_hit_fraction=one.request.prefix_hit_fraction,
             engine=ENGINE_NAMES[setting.instance.workload.engine],
+            sequence_slots=float(setting.instance.choices.sequence_slots or 0),
         )
         plain = prepare(model.architecture, columns, traffic, factors, usable_memory_fraction=usable)
         prepared.append(

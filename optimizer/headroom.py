@@ -78,6 +78,11 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
         "nvlink_gb_s": (bounds.nvlink_fraction * seen.nvlink_limit_gb_s[positions], seen.nvlink_gb_s[positions]),
         "nvlink_cap_gb_s": (np.full(rows.size, bounds.nvlink_cap_gb_s), seen.nvlink_gb_s[positions]),
     }
+    ranks = screened.candidates.attention_data_parallel[rows]
+    lengths = np.array([one.request.input_tokens + one.request.output_tokens for one in data.setting.classes])
+    each = seen.kv_tokens_capacity[positions] / lengths[screened.candidates.class_index[rows]] / ranks
+    # What the cache holds, whatever the engine's sequence slots and the planner allow. A last bit is no request.
+    held = ranks * np.floor(each + 1e-9)
     alone = screened.killed_alone()
     for name, (needed, reached) in figures.items():
         known = np.isfinite(needed)
@@ -90,9 +95,8 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
         keeps_out = name in _KEEP_OUT and alone.get(name, 0) > 0
         binding = keeps_out or (name != "accuracy" and not bool(one_more[name][place]))
         if name == "vram_gib":
-            # The engine's cache ends before the memory it may use: pages are whole, and it has slots
-            # for so many sequences.
-            binding |= bool(screened.concurrency[rows[place]] >= seen.largest_concurrency[positions[place]])
+            # The engine's cache ends before the memory it may use: pages are whole.
+            binding |= bool(screened.concurrency[rows[place]] >= held[place])
         yield row_of(
             name, float(needed[place]), float(reached[place]), binding=binding, where=names[int(positions[place])]
         )

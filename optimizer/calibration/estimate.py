@@ -15,6 +15,8 @@ from optimizer.performance.deployments import Traffic
 from optimizer.performance.engine_memory import engine_memory
 from optimizer.performance.factors import Factors, load_factors
 from optimizer.performance.layouts import check_layouts, reasons_of
+from optimizer.performance.memory import engine_of
+from optimizer.performance.memory import sequence_slots as slots_of
 from optimizer.performance.power import saturated_power_kw, server_power
 from optimizer.performance.serving import prepare
 
@@ -89,11 +91,15 @@ def estimate(
     kv_bits: float | None = None,
     prefix_hit_fraction: float = 0.0,
     speculative_acceptance: float = 0.0,
+    sequence_slots: int = 0,
     catalog: Catalog | None = None,
     factors: Factors | None = None,
     bands: Bands | None = None,
 ) -> Estimate:
-    """Predict one deployment; catalogue names or aliases, lengths as given. ValueError on an unknown name or code."""
+    """Predict one deployment; catalogue names or aliases, lengths as given. ValueError on an unknown name or code.
+
+    ``sequence_slots`` are those that the engine is told to have on each attention-data-parallel rank; 0: its default.
+    """
     catalog, factors, bands = catalog or load_catalog(), factors or load_factors(), bands or load_bands()
     row = {
         "model": model,
@@ -123,6 +129,7 @@ def estimate(
         speculative_accepted_tokens=speculative_acceptance,
         engine=engine,
         engine_version=engine_version,
+        sequence_slots=float(sequence_slots),
     )
     seen = prepare(architecture, deployment, traffic, factors).at(concurrency)
     mask = check_layouts(
@@ -143,7 +150,9 @@ def estimate(
         hint = f" at the engine's default memory fraction; at {raised:g} {held} requests do" if held >= 1 else ""
         problems.append(f"the weights and one request do not fit the usable memory{hint}")
     elif concurrency > largest:
-        problems.append(f"{concurrency:g} requests do not fit at once; {largest} do")
+        slots = int(slots_of(deployment, engine_of(traffic))[0])
+        why = f": the engine has slots for {slots} sequences, --sequence-slots sets others" if largest == slots else ""
+        problems.append(f"{concurrency:g} requests do not fit at once; {largest} do{why}")
     evidence = bands.evidence_of(point.model, deployment.generation_index)
     values = {metric: float(getattr(seen, metric)[0]) for metric in METRICS}
     around = {

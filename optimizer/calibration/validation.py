@@ -1,7 +1,8 @@
 """Predictions beside measurements: the verb ``validate`` as a function."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from optimizer.models import architecture_from_catalog
 from optimizer.performance.bands import Bands, load_bands
 from optimizer.performance.engine_memory import engine_memory
 from optimizer.performance.factors import Factors, FloatArray, load_factors
+from optimizer.performance.memory import engine_of, sequence_slots
 from optimizer.performance.prepare import times_of
 from optimizer.performance.serving import prepare, step_times
 from optimizer.performance.work import Work
@@ -116,9 +118,9 @@ def flight_of(text: str, catalog: Catalog, factors: Factors) -> Flight:
         raise ValueError(f"no row can be predicted: {reasons[0] if reasons else 'the table is empty'}")
     chosen = [points[index] for index in able]
     replicas = np.array([float(plain[index].get("replicas") or 1.0) for index in able])
-    capacity = _capacities(chosen, catalog, factors)
     asked = np.array([_load(points[index], plain[index]) for index in able])
     finite = np.isfinite(asked)
+    capacity = _capacities(chosen, asked / replicas, catalog, factors)
     load = np.where(finite, asked / replicas, _MOST_IN_FLIGHT)
     # What does not fit by our account ran all the same: it is told, and predicted at the load that was asked.
     room = np.where(capacity < 1.0, np.inf, capacity * np.array([_admitted(point) for point in chosen]))
@@ -184,20 +186,27 @@ def _reason(point: Point, row: Mapping[str, str]) -> str:
     return ""
 
 
-def _capacities(points: list[Point], catalog: Catalog, factors: Factors) -> FloatArray:
+def _capacities(points: list[Point], loads: FloatArray, catalog: Catalog, factors: Factors) -> FloatArray:
     """Requests that each deployment holds at once, 0 where not one fits.
 
+    ``loads`` are requests in flight that were asked of each replica, infinite where the engine decides.
     Where not one fits at the engine's default memory fraction, whoever ran it raised the fraction: the largest
     that users run decides.
     """
     known: dict[tuple[object, ...], float] = {}
     found = []
-    for point in points:
+    for point, load in zip(points, loads.tolist(), strict=True):
         layout = (point.accelerator, point.group, point.nominal_output, point.pipeline_parallel, point.expert_parallel)
-        key: tuple[object, ...] = (*point.campaign, *layout, point.weights, point.cache)
+        key: tuple[object, ...] = (*point.campaign, *layout, point.weights, point.cache, load)
         if key not in known:
             architecture = architecture_from_catalog(catalog.models[point.model])
-            setting = architecture, deployments_of(point, catalog), traffic_of(point), factors
+            deployment = deployments_of(point, catalog)
+            traffic = traffic_of(point)
+            # Whoever asked for more in flight than the engine's default slots gave it as many.
+            each = math.ceil(load / point.attention_data_parallel) if math.isfinite(load) else 0
+            if each > sequence_slots(deployment, engine_of(traffic))[0] / point.attention_data_parallel:
+                traffic = replace(traffic, sequence_slots=float(each))
+            setting = architecture, deployment, traffic, factors
             held = float(prepare(*setting).columns.largest_concurrency[0])
             if held < 1.0:
                 raised = engine_memory(point.engine, point.version).largest_memory_fraction

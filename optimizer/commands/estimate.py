@@ -42,6 +42,12 @@ _BEHIND = {
 @click.option(
     "--speculative-acceptance", type=FiniteRange(min=0, max=64), default=0.0, help="Draft tokens accepted a step."
 )
+@click.option(
+    "--sequence-slots",
+    type=click.IntRange(min=0, max=65_536),
+    default=0,
+    help="Sequences the engine is told to schedule at once (max_num_seqs); its default otherwise.",
+)
 @click.option("--calibration", type=click.Path(path_type=Path), help="A file of optimize calibrate.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def estimate(calibration: Path | None, as_json: bool, kv_bits: str | None, **chosen: object) -> int:

@@ -109,6 +109,8 @@ class Traffic:
     tokens a step are accepted on average (0 without speculation). ``engine`` is one of ``ENGINES``;
     ``engine_version`` picks its memory constants and its age, empty for the newest known. ``equal_lengths`` says
     that every request is as long as every other, as some benchmarks send them: they stay in step and queue more.
+    ``sequence_slots`` are the sequences that the engine was told to schedule at once on each attention-data-parallel
+    rank (vLLM's ``max_num_seqs``); 0 for its default.
     """
 
     input_tokens: float
@@ -119,6 +121,7 @@ class Traffic:
     engine: str = "generic"
     engine_version: str = ""
     equal_lengths: bool = False
+    sequence_slots: float = 0.0
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -129,6 +132,8 @@ class Traffic:
             raise ValueError("prefix_hit_fraction must lie in 0..1")
         if self.speculative_accepted_tokens < 0.0:
             raise ValueError("speculative_accepted_tokens must be at least 0")
+        if self.sequence_slots < 0.0:
+            raise ValueError("sequence_slots must be at least 0")
 
     @property
     def longest_tokens(self) -> float:

@@ -7,7 +7,7 @@ and in which layers may forget; the same engine changed by 3.4 GiB between two v
 
 import json
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any, Final, Literal
@@ -110,6 +110,19 @@ def engine_memory(engine: str = "generic", version: str = "") -> EngineMemory:
         return families[-1]
     known = [family for family in families if parse_version(family.from_version) <= asked]
     return known[-1] if known else families[0]
+
+
+@cache
+def with_slots(family: EngineMemory, slots: float) -> EngineMemory:
+    """The family with its sequence slots set to a number on every card; 0 leaves the engine's default.
+
+    An engine that sizes its sampler for all of its slots (vLLM) sizes it for the given ones.
+    """
+    if slots <= 0.0:
+        return family
+    samples_all = family.sampled_sequences == family.sequence_slots
+    sampled = (slots, slots) if samples_all else family.sampled_sequences
+    return replace(family, sequence_slots=(slots, slots), sampled_sequences=sampled)
 
 
 def is_newer_than_data(engine: str, version: str) -> bool:

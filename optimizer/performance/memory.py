@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from optimizer.performance.architecture import Architecture, parameter_counts
 from optimizer.performance.deployments import Deployments, Traffic
-from optimizer.performance.engine_memory import LARGE_CARD_GIB, EngineMemory, driver_shares, engine_memory
+from optimizer.performance.engine_memory import (
+    LARGE_CARD_GIB,
+    EngineMemory,
+    driver_shares,
+    engine_memory,
+    with_slots,
+)
 from optimizer.performance.factors import GENERATIONS, Factors, FloatArray
 from optimizer.performance.sharding import CacheShards, Shards, page_rounded, shard_cache, shard_weights
 from optimizer.units import BYTES_PER_GIB
@@ -100,6 +106,11 @@ def _by_card(large: BoolArray | bool, pair: tuple[float, float]) -> FloatArray |
     if isinstance(large, bool):
         return pair[0] if large else pair[1]
     return pair[0] if pair[0] == pair[1] else np.where(large, *pair)
+
+
+def engine_of(traffic: Traffic) -> EngineMemory:
+    """Memory constants of the traffic's engine and version, with the sequence slots that it was given."""
+    return with_slots(engine_memory(traffic.engine, traffic.engine_version), traffic.sequence_slots)
 
 
 def driver_gib(deployments: Deployments) -> FloatArray:
@@ -219,7 +230,7 @@ def memory_items(
     text model on each accelerator: vision tower, adapters, draft model.
     """
     d = deployments
-    kind = engine or engine_memory(traffic.engine, traffic.engine_version)
+    kind = engine or engine_of(traffic)
     shards = shards or shard_weights(architecture, d)
     if cache is None or not (kind.window_cache and kind.latent_cache):
         cache = shard_cache(architecture, d, window_cache=bool(kind.window_cache), latent_cache=bool(kind.latent_cache))
@@ -326,7 +337,7 @@ def memory_report(
 ) -> MemoryReport:
     """Items and what follows from them; arguments as of ``memory_items``."""
     d = deployments
-    kind = engine or engine_memory(traffic.engine, traffic.engine_version)
+    kind = engine or engine_of(traffic)
     shards = shard_weights(architecture, d)
     cache = shard_cache(architecture, d, window_cache=bool(kind.window_cache), latent_cache=bool(kind.latent_cache))
     items = memory_items(

@@ -9,7 +9,14 @@ from optimizer.performance.architecture import Architecture
 from optimizer.performance.communication import StepCommunication, communication_time
 from optimizer.performance.deployments import Deployments, Traffic
 from optimizer.performance.factors import Factors, FloatArray
-from optimizer.performance.memory import MemoryItems, kv_tokens_available, max_concurrency, memory_items
+from optimizer.performance.memory import (
+    MemoryItems,
+    engine_of,
+    kv_tokens_available,
+    max_concurrency,
+    memory_items,
+    sequence_slots,
+)
 from optimizer.performance.roofline import capped, pick, smooth_max
 from optimizer.performance.sharding import shard_cache, shard_weights
 from optimizer.performance.work import Work, work_of
@@ -245,7 +252,7 @@ def _prepare_block(
         link_limit_gb_s=comm.links.gb_s,
         width=d.width,
         kv_tokens_capacity=kv_tokens_available(memory, d, traffic),
-        largest_concurrency=max_concurrency(memory, d),
+        largest_concurrency=max_concurrency(memory, d, sequence_slots(d, engine_of(traffic))),
         **_memory_columns(memory),
     )
     return columns, times.scalars

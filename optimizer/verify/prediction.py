@@ -45,6 +45,7 @@ def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
         max_context_tokens=float(workload.longest_context_tokens()),
         prefix_hit_fraction=request.prefix_hit_fraction,
         engine=_ENGINES.get(workload.engine, workload.engine),
+        sequence_slots=float(facts.instance.choices.sequence_slots or 0),
     )
     columns, targets = _columns(facts, one), facts.instance.targets
     prepared = prepare(

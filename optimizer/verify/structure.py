@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from optimizer.catalog.rows import Accelerator
+from optimizer.performance.engine_memory import LARGE_CARD_GIB, engine_families
 from optimizer.performance.layouts import check_layouts, reasons_of
 from optimizer.plan import Deployment, Plan, ServerGroup
 from optimizer.verify.accuracy import is_certain
@@ -140,18 +141,37 @@ def _check_deployment(ledger: Ledger, facts: Facts, path: str, one: Deployment, 
         "V-COUNT", f"{path}.accelerator", one.accelerator, group.accelerator, "its pool has another accelerator"
     )
     ledger.check(one.replicas >= 1, "V-COUNT", f"{path}.replicas", one.replicas, ">= 1", "a deployment has replicas")
-    most = facts.instance.choices.max_concurrency * max(one.attention_data_parallel, 1)
-    ledger.check(
-        1 <= one.concurrency <= most, "V-OFFER", f"{path}.concurrency", one.concurrency, f"1..{most}", "not allowed"
-    )
     levels = len(facts.busy_levels)
     rates = len(one.rates_requests_per_s)
     ledger.same("V-RATE", f"{path}.rates_requests_per_s", rates, levels, "one rate for each level that lasts")
     row = _accelerator(ledger, facts, f"{path}.accelerator", one.accelerator)
     if row is None:
         return
+    ranks = max(one.attention_data_parallel, 1)
+    most = facts.instance.choices.max_concurrency * ranks
+    ledger.check(
+        1 <= one.concurrency <= most, "V-OFFER", f"{path}.concurrency", one.concurrency, f"1..{most}", "not allowed"
+    )
+    slots = _sequence_slots(facts, row) * ranks
+    ledger.check(
+        one.concurrency <= slots, "V-OFFER", f"{path}.concurrency", one.concurrency, f"<= {slots}", "no slots for more"
+    )
     _check_layout(ledger, facts, path, one, group, row)
     _check_scheme(ledger, facts, path, one, row)
+
+
+def _sequence_slots(facts: Facts, row: Accelerator) -> int:
+    """Sequences that the engine schedules at once on one rank: as it is told to, or its default on the card."""
+    told = facts.instance.choices.sequence_slots
+    if told is not None:
+        return told
+    engine = facts.instance.workload.engine
+    family = engine_families()[-1]
+    for one in engine_families():
+        if one.engine == ("trtllm" if engine == "tensorrt-llm" else engine):
+            family = one
+    large = row.memory_gib >= LARGE_CARD_GIB and row.generation != "ampere"
+    return int(family.sequence_slots[0 if large else 1])
 
 
 def _check_layout(

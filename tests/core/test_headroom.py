@@ -119,3 +119,9 @@ def test_row_of() -> None:
     assert above.spare_fraction == pytest.approx(0.125)
     assert (above.direction, above.where, above.binding) == (">=", "d", True)
     assert row_of("racks", 0.0, 0.0, binding=True).spare_fraction == 0.0
+
+
+def test_memory_does_not_bind_where_slots_do() -> None:
+    """Sequence slots end the concurrency long before the memory does."""
+    few = rows({"choices": {**BOUGHT, "max_concurrency": 1024, "sequence_slots": 3}})
+    assert not few["vram_gib"].binding

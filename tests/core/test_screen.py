@@ -177,3 +177,18 @@ def test_bounds_that_are_not_asked_for_are_infinite() -> None:
     assert math.isinf(bounds.vram_gib_per_accelerator)
     assert math.isinf(bounds.nvlink_cap_gb_s)
     assert bounds.accuracy == 0.99
+
+
+def test_sequence_slots_hold_the_concurrency_of_each_rank() -> None:
+    """The engine's own number where it is told one, else its default: 256 on cards below 70 GiB and on A100."""
+    wide = {"schemes": ["w8a8-int8"], "tensor_parallel": [8], "max_concurrency": 4096}
+    request = {"request": {"input_tokens": 20, "output_tokens": 20}}
+    most = {}
+    for name in ("l40s", "a100-80gb-sxm", "h100-80gb-sxm"):
+        found = screened(small(choices={**wide, "accelerators": [name]}, workload=request))
+        most[name] = int((found.concurrency / found.candidates.attention_data_parallel).max())
+    assert most == {"l40s": 256, "a100-80gb-sxm": 256, "h100-80gb-sxm": 1024}
+    for slots in (1, 7, 3000):
+        told = {**wide, "accelerators": ["l40s"], "sequence_slots": slots}
+        found = screened(small(choices=told, workload=request))
+        assert int(found.concurrency.max()) == min(slots, 4096)

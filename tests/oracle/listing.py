@@ -505,7 +505,19 @@ class DeploymentLister:
             max_context_tokens=self.instance.workload.longest_context_tokens(),
             prefix_hit_fraction=request_class.request.prefix_hit_fraction,
             engine="trtllm" if engine == "tensorrt-llm" else engine,
+            sequence_slots=self.instance.choices.sequence_slots or 0,
         )
+
+    def slots(self, row: Accelerator) -> int:
+        """Sequences that one rank of the engine schedules: as told, else 1,024 (256 on small cards and on A100).
+
+        SGLang and TensorRT-LLM have 2,048 everywhere.
+        """
+        if self.instance.choices.sequence_slots is not None:
+            return self.instance.choices.sequence_slots
+        if self.instance.workload.engine in ("sglang", "tensorrt-llm"):
+            return 2048
+        return 256 if row.memory_gib < 70 or row.generation == "ampere" else 1024
 
     def largest(
         self, row: Accelerator, found: Deployments, request_class: RequestClass
@@ -532,7 +544,7 @@ class DeploymentLister:
             "latency_ms": [own.latency_ms if own.latency_ms is not None else targets.latency_ms],
             "nvlink_gb_s": [targets.nvlink_fraction * float(seen.nvlink_limit_gb_s[0]), targets.nvlink_gb_s],
         }
-        held = int(float(seen.largest_concurrency[0]))
+        held = min(int(float(seen.largest_concurrency[0])), self.slots(row) * int(found.attention_data_parallel[0]))
         for index in range(min(top, held) - 1, -1, -1):
             if all(
                 float(getattr(seen, name)[index]) <= bound

@@ -53,6 +53,7 @@ FEATURES = (
     "quantized",
     "recovery step",
     "conservative accuracy",
+    "sequence slots",
 )
 #: An instance that takes more steps to enumerate is too large to be drawn.
 MOST_STEPS = 10_000
@@ -230,6 +231,8 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
         choices["kv_schemes"] = ["kv16", "kv8-fp8"]
     if random.random() < 0.25:
         choices["max_accelerator_types"] = random.choice((1, 1, 2))
+    if seed % 5 == 2:
+        choices["sequence_slots"] = (2, 5, 8, 12, 20)[seed // 5 % 5]
     workload: dict[str, Any] = {"model": model}
     count = random.choice((1, 1, 1, 2, 2, 3))
     classes = [_request_class(random, f"class-{index}") for index in range(count)]
@@ -406,6 +409,8 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
         yield "recovery step"
     if targets.accuracy_confidence > 0.5:
         yield "conservative accuracy"
+    if instance.choices.sequence_slots is not None:
+        yield "sequence slots"
 
 
 @cache

@@ -116,6 +116,11 @@ def rate(raw: Raw) -> None:
     raw["deployments"][0]["rates_requests_per_s"][0] *= 0.9
 
 
+def slots(raw: Raw) -> None:
+    """More in flight than an engine that is told to schedule fewer has slots for."""
+    raw["instance"]["choices"]["sequence_slots"] = raw["deployments"][0]["concurrency"] - 1
+
+
 def sums(raw: Raw) -> None:
     """A total that its components do not make."""
     raw["bill"]["usd_per_year"] += 0.02
@@ -143,6 +148,7 @@ FAULTS: list[tuple[str, Callable[[Raw], None], str]] = [
     ("bought", scheme, "V-SCHEME"),
     ("bought", unprepared, "V-SCHEME"),
     ("rented", rate, "V-RATE"),
+    ("rented", slots, "V-OFFER"),
     ("classes", sums, "V-SUM"),
     ("bought", unit, "V-UNIT"),
     ("classes", headroom_unit, "V-UNIT"),
