@@ -62,7 +62,7 @@ class Choices(Frozen):
         "Sequences that the engine schedules at once on each attention-data-parallel rank, as it is told to (vLLM's"
         " max_num_seqs); its sampler's memory grows with them.",
         unit="sequences",
-        default_source="the engine's own default on the accelerator: vLLM 1,024 from 70 GiB on (A100 excepted), else 256",
+        default_source="the engine's default on the accelerator: vLLM 1,024 from 70 GiB on (A100 excepted), else 256",
         ge=1,
         le=65_536,
     )
