@@ -1,14 +1,13 @@
 """One solve from screened candidates to a verified plan: the program, ties, runners-up."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from optimizer import ties
 from optimizer.errors import InternalError
-from optimizer.extract import TIE, make_plan
+from optimizer.extract import make_plan
 from optimizer.fleet import Fleet, fleet_of
 from optimizer.offer import Offer, Without, program_data
 from optimizer.performance.bands import load_bands
@@ -16,18 +15,21 @@ from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
 from optimizer.solver import Compiled, FloatArray, Options, Outcome, Reason, solver_name
-
-Stop = Callable[[], bool]
+from optimizer.ties import Stop as Stop
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What one program gave: its data, how the solver ended, the fleet it holds."""
+    """What one program gave: its data, how the solver ended, the fleet it holds.
+
+    ``cheapest`` is the fleet of least cost as the solver met it, before ties within ``extract.TIE`` were broken.
+    """
 
     data: ProgramData | None
     outcome: Outcome
     fleet: Fleet | None
     model: Any = None
+    cheapest: Fleet | None = None
 
 
 NOTHING = Outcome(Reason.INFEASIBLE, float("nan"), -float("inf"), None, 0, 0.0)
@@ -49,10 +51,17 @@ def answer(
     if outcome.values is None:
         return Answer(data, outcome, None, model)
     values = compiled.rounded(outcome.values)
+    cheapest = None
     if break_ties and outcome.reason is Reason.OPTIMAL:
-        values = _break_ties(compiled, model, data, outcome, values, options, deadline, stop)
-    names = {variable.name: float(value) for variable, value in zip(compiled.columns, values, strict=True)}
-    return Answer(data, outcome, fleet_of(data, names), model)
+        cheapest = fleet_of(data, _by_name(compiled, values))
+        values = ties.break_ties(compiled, model, data, outcome, values, options, deadline, stop)
+    fleet = fleet_of(data, _by_name(compiled, values))
+    return Answer(data, outcome, fleet, model, cheapest or fleet)
+
+
+def _by_name(compiled: Compiled, values: FloatArray) -> dict[str, float]:
+    """Values by the name of their variable."""
+    return {variable.name: float(value) for variable, value in zip(compiled.columns, values, strict=True)}
 
 
 def _start_columns(compiled: Compiled, model: Any, start: Mapping[tuple[str, ...], float]) -> dict[int, float]:
@@ -63,54 +72,6 @@ def _start_columns(compiled: Compiled, model: Any, start: Mapping[tuple[str, ...
             key = (name, *index) if isinstance(index, tuple) else (name, index)
             values[compiled.column_of(variable)] = start.get(key, 0.0)
     return values
-
-
-def _break_ties(
-    compiled: Compiled,
-    model: Any,
-    data: ProgramData,
-    outcome: Outcome,
-    values: FloatArray,
-    options: Options,
-    deadline: float,
-    stop: Stop | None,
-) -> FloatArray:
-    """Among plans within ``TIE`` of the least cost: fewest accelerators, then fewest types, then names in order.
-
-    Lexicographic by hand: the cost becomes a row, then the count of accelerators is minimised with half an accelerator
-    at most for all names together. Where that fleet is a mix, types are counted too, at a quarter of an accelerator for
-    all of them, and names weigh less than one type.
-    """
-    cost = compiled.cost_vector(model.TotalCost.expr)
-    compiled.add_row(cost, outcome.objective + TIE * abs(outcome.objective))
-    accelerators = compiled.cost_vector(model.Accelerators)
-    column = {q: compiled.column_of(model.Servers[q]) for q in sorted(data.pools)}
-    most = sum(data.max_servers.values()) + 1.0
-    order = np.zeros_like(accelerators)
-    for rank, place in enumerate(column.values()):
-        # All ranks together stay below one accelerator, so names never buy one.
-        order[place] = rank / (len(column) * most)
-
-    def least(costs: FloatArray, start: FloatArray) -> FloatArray | None:
-        compiled.set_objective(costs)
-        compiled.start_from(start)
-        left = max(1e-3, deadline - time.perf_counter())
-        found = compiled.solve(Options(gap=1e-9, time_limit_s=left, threads=options.threads, seed=options.seed), stop)
-        return None if found.values is None else compiled.rounded(found.values)
-
-    def used(fleet: FloatArray) -> list[bool]:
-        return [any(fleet[column[q]] > 0.5 for q in members) for members in data.accelerator_pools.values()]
-
-    best = least(accelerators + 0.5 * order, values)
-    if best is None or sum(used(best)) < 2:
-        return values if best is None else best
-    for members in data.accelerator_pools.values():
-        compiled.add_switch({column[q]: float(data.max_servers[q]) for q in members})
-    switches = np.array(used(best), dtype=np.float64)
-    share = 0.25 / switches.size
-    costs = np.concatenate((accelerators + 0.5 * share * order, np.full(switches.size, share)))
-    fewest = least(costs, np.concatenate((best, switches)))
-    return best if fewest is None else fewest
 
 
 def plan_of(offer: Offer, solved: Answer, options: Options) -> Plan:
