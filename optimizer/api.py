@@ -4,12 +4,18 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from optimizer.errors import InternalError, SolverError, StoppedWithoutPlan
 from optimizer.instance.model import Instance
-from optimizer.plan import Diagnosis, Plan
+from optimizer.plan import Baseline, Diagnosis, Plan
 
-__all__ = ["Solved", "load", "resolved", "solve"]
+if TYPE_CHECKING:
+    from optimizer.proposals.result import Evaluation
+    from optimizer.proposals.shape import Proposal
+    from optimizer.solver import Options
+
+__all__ = ["Solved", "evaluate", "load", "resolved", "solve"]
 
 EXIT_PROVEN, EXIT_INFEASIBLE, EXIT_STOPPED = 0, 4, 5
 
@@ -118,6 +124,7 @@ def solve(
     dominate: bool = True,
     runners_up: int = 0,
     distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
+    baseline: "Literal['naive'] | Proposal | Plan | None" = None,
 ) -> Solved:
     """The cheapest cluster that provably meets every limit, or why there is none.
 
@@ -131,6 +138,7 @@ def solve(
     dominate: leave out candidates that no optimal plan needs; False searches them all, with the same cost.
     runners_up: how many of the next best distinct plans to rank beside the plan.
     distinct: what makes plans distinct.
+    baseline: what the plan is held against: the naive choice, a proposal, or another plan.
 
     Raises
     ------
@@ -195,6 +203,9 @@ def solve(
         order = ranking(offer, plan, runners_up, options, stop, deadline, without_each(others), distinct)
         plan = ranked(plan, order, runners_up)
     clock.lap("runners_up")
+    if baseline is not None:
+        plan = plan.model_copy(update={"baseline": _baseline(instance, plan, baseline, options, stop)})
+        clock.lap("baseline")
     findings = verify(plan)
     clock.lap("verify")
     if findings:
@@ -202,3 +213,68 @@ def solve(
             "the plan does not stand up to its own check:\n" + "\n".join(str(one) for one in findings[:20])
         )
     return Solved(plan, None, EXIT_PROVEN if plan.outcome.holds == "proven" else EXIT_STOPPED, clock.seconds)
+
+
+def _baseline(
+    instance: Instance,
+    plan: Plan,
+    given: "Literal['naive'] | Proposal | Plan",
+    options: "Options",
+    stop: Callable[[], bool] | None,
+) -> Baseline:
+    """The row of a baseline beside the plan."""
+    from optimizer.proposals.baseline import beside, beside_proposal, missing
+    from optimizer.proposals.evaluation import evaluated
+
+    if given == "naive":
+        from optimizer.proposals.naive import RULE, naive_plan
+
+        found, reason = naive_plan(instance, options, stop)
+        if found is None:
+            return missing("naive", RULE, reason)
+        return beside(plan, found, name="naive", rule=RULE, broken=(), is_owned=False)
+    return beside_proposal(plan, evaluated(instance, given, options), given.name)
+
+
+def evaluate(
+    instance: Instance,
+    proposal: "Proposal | Plan",
+    *,
+    instance_path: Path | None = None,
+    file: str = "proposal",
+    optimum: bool = True,
+    time_limit_s: float | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> "Evaluation":
+    """A plan someone else made: every limit, the whole bill, the distance to the optimum.
+
+    Parameters
+    ----------
+    proposal: ``optimizer.proposals.reading.read_proposal`` reads one from a file; a plan does as well.
+    file: its name in messages.
+    optimum: solve the instance too, to tell the distance.
+
+    Raises
+    ------
+    InputError: the proposal contradicts itself, cannot be had, or no engine starts it. InternalError: our own check
+    refused its figures.
+    """
+    from optimizer.proposals.evaluation import evaluated
+    from optimizer.proposals.telling import evaluation
+    from optimizer.solver import Options
+
+    given = instance.solver
+    options = Options(
+        given.gap, given.time_limit_s if time_limit_s is None else time_limit_s, given.threads, given.seed
+    )
+    instance = resolved(instance, instance_path)
+    found = evaluated(instance, proposal, options, file=file)
+    best: Plan | None = None
+    state: Literal["solved", "infeasible", "stopped", "not asked"] = "not asked"
+    if optimum:
+        try:
+            best = solve(instance, time_limit_s=time_limit_s, stop=stop).plan
+            state = "infeasible" if best is None else "solved"
+        except StoppedWithoutPlan:
+            state = "stopped"
+    return evaluation(instance, proposal.name, found, best, state)

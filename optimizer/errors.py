@@ -126,6 +126,7 @@ SECTIONS: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = MappingProxyType(
         "ECONOMICS": ("`economics`", (1, 2, 3, 4, 5, 6, 7, 8)),
         "CATALOG": ("`catalog`, or the file that it names", (1, 2, 3, 4, 5, 7, 8, 9)),
         "SOLVER": ("`solver`", (1, 2, 3)),
+        "PROPOSAL": ("a proposal", (1, 2, 3, 4, 5, 6, 7)),
     }
 )
 
@@ -257,6 +258,38 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
     ("E-SWEEP-305", "Linked fields have different counts of values.", "Give each the same count, or drop --link."),
     ("E-SWEEP-306", "There are more cases than a sweep takes.", "Ask for fewer values."),
     ("E-SWEEP-307", "A field is varied twice.", "Name it once."),
+    (
+        "E-PROPOSAL-500",
+        "The servers of a group are not counted in exactly one way.",
+        "Give count (accelerators) or servers.",
+    ),
+    (
+        "E-PROPOSAL-501",
+        "The accelerators of a group do not make whole servers.",
+        "Give a multiple of what one server holds, or accelerators_per_server.",
+    ),
+    (
+        "E-PROPOSAL-502",
+        "Counts of a group contradict each other.",
+        "Make servers, spares and replicas fit together.",
+    ),
+    (
+        "E-PROPOSAL-503",
+        "The servers of a group cannot be had or cooled as it says.",
+        "Choose another way, or state a price in economics.prices of the instance.",
+    ),
+    ("E-PROPOSAL-504", "No engine starts the layout of a group.", "Choose degrees that the message allows."),
+    (
+        "E-PROPOSAL-505",
+        "The classes of requests and the groups do not go together.",
+        "Name a class of the instance in each group, and serve each class by one.",
+    ),
+    (
+        "E-PROPOSAL-506",
+        "Two groups describe the same deployment differently.",
+        "Give them the same requests in flight.",
+    ),
+    ("E-PROPOSAL-507", "The plan in place of a proposal cannot be read.", "Solve its instance again."),
     (
         "E-TABLE-001",
         "A table of measurements, a calibration, or a name on the command line of a prediction cannot be used.",

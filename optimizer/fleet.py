@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import Pair, ProgramData, replicas_needed
 
+#: Share of a demand that the solver's tolerances may leave unserved.
+_ROUNDING = 1e-5
+
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
@@ -92,8 +95,10 @@ def serving_rates(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair,
                 served[d, q] = part
                 left -= part
             total = sum(served.values())
-            # What a tolerance of the solver leaves over, a part in a million at most, is shared by all.
-            scale = level.fraction * demand / total if total and left > 0.0 else 1.0
+            # What a tolerance of the solver leaves over, a part in a million at most, is shared by all. More than that
+            # only a proposal that is too small leaves: nobody serves it.
+            is_rounding = 0.0 < left <= _ROUNDING * demand
+            scale = level.fraction * demand / total if total and is_rounding else 1.0
             for pair in mine:
                 rates[pair].append(served[pair] * scale / data.deployments[pair[0]].demand_weight)
     return {pair: tuple(values) for pair, values in rates.items()}

@@ -223,6 +223,33 @@ class Ranked(Shape):
     reason: str = Field(description="Which components of the bill are dearer or cheaper.")
 
 
+class Baseline(Shape):
+    """What the plan is held against: today's fleet, or what one would have done without a search."""
+
+    name: str
+    rule: str = Field(description="How it was made.")
+    summary: str | None = Field(description="What it uses; null where the rule gives no plan.")
+    reason: str = Field(description="Why there is none; empty where there is one.")
+    broken: tuple[str, ...] = Field(description="Limits that it breaks, each with what is needed and reached.")
+    is_owned: bool = Field(description="Whether it is paid already: then its capital counts in no saving and payback.")
+    usd_per_hour: float | None
+    usd_per_year: float | None
+    running_usd_per_year: float | None = Field(description="Its yearly cost without what capital costs.")
+    capital_usd: float | None
+    accelerators: int | None
+    power_kw: float | None
+    saving_usd_per_year: float | None = Field(
+        description="What the plan costs less a year, capital as annuities; an owned baseline counts as it runs."
+    )
+    saving_fraction: float | None = Field(description="The same as a share of the baseline's cost.")
+    saving_kw: float | None = Field(description="What the plan draws less at the meter, kW.")
+    extra_capital_usd: float | None = Field(description="What the plan takes more at the start, USD.")
+    payback_months: int | None = Field(
+        description="First month by whose end the plan has cost no more in all; 0: it takes no more capital and costs"
+        " less; null: not within the horizon."
+    )
+
+
 class DefaultedField(Shape):
     """A field the planner left to its default."""
 
@@ -282,6 +309,9 @@ class Plan(Shape):
     headroom: tuple[Headroom, ...]
     runners_up: tuple[RunnerUp, ...]
     ranking: tuple[Ranked, ...] = Field(default=(), description="Next best distinct plans, where they were asked for.")
+    baseline: Baseline | None = Field(
+        default=None, description="What the plan is held against, where it was asked for."
+    )
     search: SearchCount
     messages: tuple[str, ...]
     defaults: tuple[DefaultedField, ...]

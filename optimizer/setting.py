@@ -245,43 +245,48 @@ def _bought_pools(
     refusals: list[RackRefusal],
 ) -> None:
     row = server_type.accelerator
-    network_kw = row.accelerators_per_server * network_w(fabrics[row.scale_out_gb_s]) / W_PER_KW
-    climate = catalog.climates[instance.site.climate]
     for option in chosen_cooling(instance, catalog):
-        if option.medium == "liquid" and row.liquid_cooling == "no":
+        if not can_cool(row, option):
             continue
-        if option.medium == "air" and row.liquid_cooling == "required":
+        pool = bought_pool(instance, catalog, server_type, fabrics, option)
+        if pool.per_rack == 0:
+            rack_kw = rack_limit_kw(instance, row, option)
+            reason = f"one server takes {pool.server_kw:.1f} kW, a rack {rack_kw:.1f} kW"
+            refusals.append(RackRefusal(server_type.id, option.id, rack_kw, pool.server_kw, reason))
             continue
-        fan_factor = server_fan_factor(catalog, row, option)
-        server_kw = row.server_power_kw * fan_factor + network_kw
-        rack_kw = rack_limit_kw(instance, row, option)
-        per_rack = servers_per_rack(instance, row, server_kw, rack_kw)
-        if per_rack == 0:
-            refusals.append(
-                RackRefusal(
-                    server_type.id,
-                    option.id,
-                    rack_kw,
-                    server_kw,
-                    f"one server takes {server_kw:.1f} kW, a rack {rack_kw:.1f} kW",
-                )
-            )
-            continue
-        pue_mean, pue_design = plant_pue(option, climate)
-        pools.append(
-            Pool(
-                id=f"{server_type.id}/buy/{option.id}",
-                server_type=server_type,
-                sourcing="buy",
-                cooling=option,
-                per_rack=per_rack,
-                fan_factor=fan_factor,
-                network_kw=network_kw,
-                server_kw=server_kw,
-                pue_mean=pue_mean,
-                pue_design=pue_design,
-            )
-        )
+        pools.append(pool)
+
+
+def can_cool(row: Accelerator, option: CoolingOption) -> bool:
+    """Whether servers of an accelerator can be had for a cooling option."""
+    return row.liquid_cooling != {"liquid": "no", "air": "required"}.get(option.medium)
+
+
+def bought_pool(
+    instance: Instance,
+    catalog: Catalog,
+    server_type: ServerType,
+    fabrics: dict[float, tuple[Fabric, ...]],
+    option: CoolingOption,
+) -> Pool:
+    """Bought servers of one type under one cooling option; ``per_rack`` is 0 where a rack takes none."""
+    row = server_type.accelerator
+    network_kw = row.accelerators_per_server * network_w(fabrics[row.scale_out_gb_s]) / W_PER_KW
+    fan_factor = server_fan_factor(catalog, row, option)
+    server_kw = row.server_power_kw * fan_factor + network_kw
+    pue_mean, pue_design = plant_pue(option, catalog.climates[instance.site.climate])
+    return Pool(
+        id=f"{server_type.id}/buy/{option.id}",
+        server_type=server_type,
+        sourcing="buy",
+        cooling=option,
+        per_rack=servers_per_rack(instance, row, server_kw, rack_limit_kw(instance, row, option)),
+        fan_factor=fan_factor,
+        network_kw=network_kw,
+        server_kw=server_kw,
+        pue_mean=pue_mean,
+        pue_design=pue_design,
+    )
 
 
 def chosen_cooling(instance: Instance, catalog: Catalog) -> tuple[CoolingOption, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from optimizer.commands import talk
 from optimizer.errors import SolverError
@@ -11,6 +11,8 @@ from optimizer.errors import SolverError
 if TYPE_CHECKING:
     from optimizer.api import Solved
     from optimizer.instance.model import Instance
+    from optimizer.plan import Plan
+    from optimizer.proposals.shape import Proposal
 
 _LIBRARIES: Final = ("highspy", "numpy", "pyomo")
 
@@ -27,6 +29,7 @@ def solve(
     stop: Callable[[], bool] | None = None,
     runners_up: int = 0,
     distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
+    baseline: "Literal['naive'] | Proposal | Plan | None" = None,
 ) -> "Solved":
     """Solve an instance; options that are None are those of the instance."""
     with missing_libraries_told():
@@ -43,6 +46,7 @@ def solve(
             stop=stop,
             runners_up=runners_up,
             distinct=distinct,
+            baseline=baseline,
         )
 
 

@@ -37,6 +37,7 @@ VERBS: Final = MappingProxyType(
         "solve": Verb("solve", "Find the cheapest cluster that meets every limit."),
         "check": Verb("check", "Read an instance; say what would be searched and what was defaulted."),
         "explain": Verb("explain", "Explain an error code, or why nothing fits an instance."),
+        "evaluate": Verb("evaluate", "Check a plan that someone else made: every limit, the bill, the distance."),
         "report": Verb("report", "Show or write a plan's bill of materials and bill by year."),
         "compare": Verb("compare", "Compare buying with renting, and where one overtakes the other."),
         "tornado": Verb("tornado", "Rank the assumptions that move an instance's cost most."),
@@ -46,7 +47,7 @@ VERBS: Final = MappingProxyType(
         "equivalents": Verb("equivalents", "Count a fleet in units of another accelerator."),
         "catalog": Verb("catalog", "Show the catalogue's tables."),
         "new": Verb("new", "Print a template to start from."),
-        "schema": Verb("schema", "Print the JSON Schema of an instance, a plan or a diagnosis."),
+        "schema": Verb("schema", "Print the JSON Schema of what goes in and what comes out."),
         "doctor": Verb("doctor", "Show versions and solvers, and test the installation."),
     }
 )

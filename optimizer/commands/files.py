@@ -16,8 +16,10 @@ def answer_path(instance_path: Path, kind: str) -> Path:
     return instance_path.with_name(f"{stem}.{kind}.json")
 
 
-def guard(path: Path, name: str, *, force: bool) -> None:
+def guard(path: Path, name: str, *, force: bool, kind: str = "plan of this instance", mark: str = "provenance") -> None:
     """Refuse to write over anything but an earlier answer for the instance of this name.
+
+    ``kind`` is what such an answer is called, ``mark`` a key that all of them have.
 
     Raises:
         InputError: there is such a file and ``force`` is not given, or the folder cannot take a file.
@@ -26,14 +28,14 @@ def guard(path: Path, name: str, *, force: bool) -> None:
         raise _cannot_write(path, f"no folder {path.parent}")
     if path.is_dir():
         raise _cannot_write(path, "a directory")
-    if path.exists() and not force and not _is_answer_of(path, name):
+    if path.exists() and not force and not _is_answer_of(path, name, mark):
         raise InputError(
             (
                 Problem(
                     "E-OUTPUT-001",
                     str(path),
-                    found="a file that is no plan of this instance",
-                    allowed="must be free or such a plan",
+                    found=f"a file that is no {kind}",
+                    allowed=f"must be free or such {'an' if kind[0] in 'aeiou' else 'a'} {kind.split()[0]}",
                     fix="Choose another path with -o, or pass --force",
                 ),
             )
@@ -81,12 +83,12 @@ def _mode(path: Path) -> int:
         return 0o666 & ~mask
 
 
-def _is_answer_of(path: Path, name: str) -> bool:
+def _is_answer_of(path: Path, name: str, mark: str) -> bool:
     try:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and "provenance" in value and value.get("name") == name
+    return isinstance(value, dict) and mark in value and value.get("name") == name
 
 
 def _cannot_write(path: Path, reason: str) -> InputError:

@@ -6,15 +6,24 @@ from optimizer.commands import talk
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["instance", "plan", "diagnosis"]), default="instance")
+@click.argument(
+    "what", type=click.Choice(["instance", "plan", "diagnosis", "proposal", "evaluation"]), default="instance"
+)
 def schema(what: str) -> int:
-    """Print the JSON Schema of an instance (the default), a plan or a diagnosis."""
+    """Print the JSON Schema of an instance (the default), a plan, a diagnosis, a proposal or an evaluation."""
     from optimizer.instance.schema import INSTANCE_SCHEMA, as_text, of_shape
 
     if what == "instance":
         talk.data(INSTANCE_SCHEMA.read_text(encoding="utf-8"))
         return 0
-    from optimizer.plan import Diagnosis, Plan
+    if what == "proposal":
+        from optimizer.proposals.shape import schema as of_proposal
 
-    talk.data(as_text(of_shape(Plan if what == "plan" else Diagnosis, mode="serialization")))
+        talk.data(as_text(of_proposal()))
+        return 0
+    from optimizer.plan import Diagnosis, Plan, Shape
+    from optimizer.proposals.result import Evaluation
+
+    shapes: dict[str, type[Shape]] = {"plan": Plan, "diagnosis": Diagnosis, "evaluation": Evaluation}
+    talk.data(as_text(of_shape(shapes[what], mode="serialization")))
     return 0

@@ -1,7 +1,7 @@
 """``optimize solve``: the cheapest cluster for an instance."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -11,6 +11,8 @@ from optimizer.commands.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from optimizer.instance.model import Instance
+    from optimizer.plan import Plan
+    from optimizer.proposals.shape import Proposal
 
 
 @click.command()
@@ -41,6 +43,11 @@ if TYPE_CHECKING:
     default=("accelerators", "schemes", "cooling", "sourcing"),
     help="What makes plans distinct; may be repeated. Absent: any of them.",
 )
+@click.option(
+    "--baseline",
+    metavar="naive|FILE",
+    help="Hold the plan against the naive choice, or a proposal (today's fleet).",
+)
 def solve(
     instance: Path,
     output: str | None,
@@ -54,6 +61,7 @@ def solve(
     export: Path | None,
     runners_up: int,
     distinct: tuple[str, ...],
+    baseline: str | None,
 ) -> int:
     """Find the cheapest cluster that meets every limit of INSTANCE.
 
@@ -71,6 +79,7 @@ def solve(
     if export is not None:
         files.guard(export, wanted.name, force=force)
 
+    held_against = None if baseline is None else _baseline(baseline, wanted)
     with interruptible() as stop:
         solved = answering.solve(
             wanted,
@@ -83,6 +92,7 @@ def solve(
             stop=stop,
             runners_up=runners_up,
             distinct=distinct,
+            baseline=held_against,
         )
     answer = solved.plan or solved.diagnosis
     if answer is None:
@@ -118,6 +128,15 @@ def read(path: Path) -> "Instance":
         if not verb:
             raise
         raise click.UsageError(f"no verb and no file {str(path)!r}. Did you mean `optimize {verb}`?") from None
+
+
+def _baseline(given: str, instance: "Instance") -> "Literal['naive'] | Proposal | Plan":
+    """The baseline that was asked for: the word, or what a file holds."""
+    if given == "naive":
+        return "naive"
+    from optimizer.proposals.reading import read_proposal
+
+    return read_proposal(Path(given), instance)
 
 
 def _target(instance: Path, output: str | None, kind: str) -> Path:

@@ -223,12 +223,13 @@ class Checker:
         else:
             home = self._home(key, path)
             fix = f"It belongs to {home}" if home else f"Keys there: {', '.join(known)}" if len(known) <= 12 else ""
-        allowed = f"must be a key of {field_name(path)}" if path else "must be a key of an instance"
+        whole = f"a {self._prefix[0]}" if self._prefix else "an instance"
+        allowed = f"must be a key of {field_name(path) if path else whole}"
         self._add(1, (*path, key), "an unknown key", allowed, fix, at_key=True)
 
     def _home(self, key: str, path: Path) -> str:
         """The section that has a key of this name, when it was written into another one."""
-        for name, schema in self._top["properties"].items():
+        for name, schema in self._top.get("properties", {}).items():
             if name == key and path:
                 return "the top level"
             if (name,) != path[:1] and key in self._resolved(schema)[0].get("properties", {}):

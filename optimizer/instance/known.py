@@ -1,7 +1,7 @@
 """Names in an instance that the catalogue must know: accelerators, models, schemes, cooling, places."""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path as FilePath
@@ -131,6 +131,12 @@ def _unknown(table: str, name: str, near: str, where: Path, *, at_key: bool, cod
     fix = near or (f"`{verb}` lists them" if verb else "")
     allowed = f"must be {'an' if word[0] in 'aeiou' else 'a'} {word} of the catalogue"
     return Found(code or f"E-{section(where)}-007", where, shown(name), allowed, fix, at_key)
+
+
+def named_row(table: str, name: str, own: Iterable[str], where: Path, code: str) -> tuple[str | None, Found | None]:
+    """Id of a catalogue table that a name means, or the fault of naming none; ``own`` are ids of the planner's rows."""
+    row_id, near = _resolved(table, name, frozenset(own))
+    return row_id, None if row_id is not None else _unknown(table, name, near, where, at_key=False, code=code)
 
 
 def _resolved(table: str, name: str, own: frozenset[str]) -> tuple[str | None, str]:

@@ -14,13 +14,22 @@ from optimizer.instance.problems import field_name, nearest, section, shown
 if TYPE_CHECKING:
     from optimizer.instance.model import Instance
 
-__all__ = ["MAX_BYTES", "read_instance", "read_instance_text", "read_json_text", "resolve_model_path"]
+__all__ = [
+    "MAX_BYTES",
+    "Source",
+    "json_object",
+    "placed",
+    "read_instance",
+    "read_instance_text",
+    "read_json_text",
+    "resolve_model_path",
+]
 
 #: No instance is near this size, nor a catalogue of a planner's own rows.
 MAX_BYTES: Final = 4 * 2**20
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """A scanned file that passed for JSON, and the name it goes by in messages."""
 
     file: str
@@ -49,12 +58,12 @@ def read_instance_text(text: str, file_name: str, folder: Path | None = None) ->
         InputError: the text, or a file that it names, is bad or missing; carries every problem.
     """
     folder = folder or Path()
-    source = _json_object(text, file_name)
+    source = json_object(text, file_name)
     checker = Checker(schema.committed())
     value = source.scanned.value
     found = list(checker.check(value, "Instance"))
     problems: list[Problem] = []
-    rows_source: _Source | None = None
+    rows_source: Source | None = None
     if isinstance(value.get("catalog"), str):
         rows_source, rows_problems = _own_rows(
             value["catalog"], folder, _problem(source, Found("E-CATALOG-002", ("catalog",), "", ""))
@@ -63,7 +72,7 @@ def read_instance_text(text: str, file_name: str, folder: Path | None = None) ->
     rows = rows_source.scanned.value if rows_source else value.get("catalog")
     found += known.unknown_names(value, rows if isinstance(rows, dict) else {}, checker.is_sound)
     found += _model_file(value, folder, checker)
-    problems = _placed(source, found) + problems
+    problems = placed(source, found) + problems
     if problems:
         raise InputError(tuple(problems))
     return _validated(source, rows_source)
@@ -122,7 +131,7 @@ def _similar_file(path: Path) -> str:
     return f"Did you mean {path.parent / near}?" if near else ""
 
 
-def _json_object(text: str, file: str) -> _Source:
+def json_object(text: str, file: str) -> Source:
     """Scan a text that must be one JSON object."""
     if not text.strip():
         problem = Problem("E-FILE-006", file, found="an empty file", allowed="must be a JSON object")
@@ -159,26 +168,26 @@ def _json_object(text: str, file: str) -> _Source:
                 ),
             )
         )
-    return _Source(file, text, scanned)
+    return Source(file, text, scanned)
 
 
-def _problem(source: _Source, found: Found) -> Problem:
+def _problem(source: Source, found: Found) -> Problem:
     place = source.scanned.place(found.path, key=found.at_key)
     name = field_name(found.name or found.path)
     return Problem(found.code, source.file, place.line, place.column, name, found.found, found.allowed, found.fix)
 
 
-def _placed(source: _Source, found: Iterable[Found]) -> list[Problem]:
+def placed(source: Source, found: Iterable[Found]) -> list[Problem]:
     """Problems in the order of the file; what is beyond the bound is counted in the last line's place."""
     ordered = sorted(found, key=lambda one: (source.scanned.offset(one.path, key=one.at_key), one.code))
     return [_problem(source, one) for one in ordered[:MAX_FOUND]]
 
 
-def _own_rows(name: str, folder: Path, at: Problem) -> tuple[_Source | None, list[Problem]]:
+def _own_rows(name: str, folder: Path, at: Problem) -> tuple[Source | None, list[Problem]]:
     """Read the file of the planner's own rows; its problems carry its own name and places."""
     path = folder / name
     try:
-        source = _json_object(read_json_text(path, str(path)), str(path))
+        source = json_object(read_json_text(path, str(path)), str(path))
     except InputError as error:
         first = error.problems[0]
         if first.line:
@@ -189,7 +198,7 @@ def _own_rows(name: str, folder: Path, at: Problem) -> tuple[_Source | None, lis
     checker = Checker(schema.committed())
     faults = list(checker.check(source.scanned.value, "OwnRows", ("catalog",)))
     faults += known.unknown_in_file(source.scanned.value, checker.is_sound)
-    return source, _placed(source, faults)
+    return source, placed(source, faults)
 
 
 def _model_file(value: dict[str, Any], folder: Path, checker: Checker) -> list[Found]:
@@ -201,7 +210,7 @@ def _model_file(value: dict[str, Any], folder: Path, checker: Checker) -> list[F
     if path is None:
         return []
     try:
-        _json_object(read_json_text(path, str(path)), str(path))
+        json_object(read_json_text(path, str(path)), str(path))
     except InputError as error:
         first = error.problems[0]
         code = "E-WORKLOAD-030" if first.code == "E-FILE-001" else "E-WORKLOAD-031"
@@ -210,7 +219,7 @@ def _model_file(value: dict[str, Any], folder: Path, checker: Checker) -> list[F
     return []
 
 
-def _validated(source: _Source, rows_source: _Source | None) -> "Instance":
+def _validated(source: Source, rows_source: Source | None) -> "Instance":
     """Build the frozen shapes. What they refuse after the checker passed it is a row that contradicts itself."""
     from pydantic import ValidationError
 
@@ -231,13 +240,13 @@ def _validated(source: _Source, rows_source: _Source | None) -> "Instance":
         raise InputError(tuple(problems))
     if rows is not None:
         instance = instance.model_copy(update={"catalog": rows})
-    unpriced = _placed(source, known.none_priced(instance, instance.own_rows()))
+    unpriced = placed(source, known.none_priced(instance, instance.own_rows()))
     if unpriced:
         raise InputError(tuple(unpriced))
     return instance
 
 
-def _refused(source: _Source, error: Any, prefix: tuple[str, ...]) -> list[Problem]:
+def _refused(source: Source, error: Any, prefix: tuple[str, ...]) -> list[Problem]:
     found = []
     every = error.errors(include_url=False, include_context=False)
     # The checker has seen to the types: what is said of a type now comes from the other branch of a union.
@@ -246,7 +255,7 @@ def _refused(source: _Source, error: Any, prefix: tuple[str, ...]) -> list[Probl
         text = str(one["msg"]).removeprefix("Value error, ")
         code = f"E-{section(prefix + path)}-009"
         found.append(Found(code if code in CODES else "E-INSTANCE-020", path, "values that do not go together", text))
-    return _placed(source, found)
+    return placed(source, found)
 
 
 def _in_file(location: tuple[Any, ...], scanned: Scanned) -> tuple[Any, ...]:

@@ -27,12 +27,16 @@ def render(plan: Plan, timing: Mapping[str, float] | None = None, width: int = 8
         *_title(plan.name, f"{_HOLDS[plan.outcome.holds]} (gap {percent(plan.outcome.gap)}){_seconds(timing)}", width)
     ]
     for group in plan.servers:
-        lines += _servers(group, width)
+        lines += server_lines(group, width)
     for number, one in enumerate(plan.deployments):
-        lines += _deployment(one, "Serve" if number == 0 else "", width)
-    lines += _cost(plan, width)
-    lines += ["", *_limits(plan, width)]
+        lines += deployment_lines(one, "Serve" if number == 0 else "", width)
+    lines += costs(plan, width)
+    lines += ["", *limits(plan, width)]
     lines += _ranked(plan.ranking, width) if plan.ranking else _next_best(plan.runners_up, width)
+    if plan.baseline is not None:
+        from optimizer.report.evaluation import baseline_lines
+
+        lines += baseline_lines(plan.baseline, width)
     lines += _footer(plan, width)
     return "\n".join(lines) + "\n"
 
@@ -77,7 +81,8 @@ def _seconds(timing: Mapping[str, float] | None) -> str:
     return f" in {sum(timing.values()):.1f} s" if timing else ""
 
 
-def _servers(group: ServerGroup, width: int) -> list[str]:
+def server_lines(group: ServerGroup, width: int) -> list[str]:
+    """The servers of one pool."""
     total = group.servers * group.accelerators_per_server
     unit = f"{group.accelerators_per_server} x {group.accelerator}"
     parts = [f"{counted(group.servers, 'server')} of {unit} ({counted(total, 'accelerator')})"]
@@ -90,7 +95,8 @@ def _servers(group: ServerGroup, width: int) -> list[str]:
     return wrapped(_SOURCING[group.sourcing], parts, width)
 
 
-def _deployment(one: Deployment, label: str, width: int) -> list[str]:
+def deployment_lines(one: Deployment, label: str, width: int) -> list[str]:
+    """One deployment, its layout and scheme."""
     layout = f"TP {one.tensor_parallel}"
     for name, degree in (
         ("PP", one.pipeline_parallel),
@@ -108,7 +114,8 @@ def _deployment(one: Deployment, label: str, width: int) -> list[str]:
     return wrapped(label, parts, width)
 
 
-def _cost(plan: Plan, width: int) -> list[str]:
+def costs(plan: Plan, width: int) -> list[str]:
+    """What it costs, on every basis, and where it goes."""
     bill = plan.bill
     horizon = significant(plan.instance.economics.horizon_years).rstrip("0").rstrip(".")
     rates = (
@@ -132,12 +139,13 @@ def _cost(plan: Plan, width: int) -> list[str]:
     return [*wrapped("Cost", [rates], width), *wrapped("", totals, width), *shown]
 
 
-def _limits(plan: Plan, width: int) -> list[str]:
+def limits(plan: Plan, width: int, broken: frozenset[str] = frozenset()) -> list[str]:
+    """A table of the limits; those that hold the plan back, or are broken, are marked."""
     name_width = max(26, width - 54)
     lines = [f"  {'Limit':<{name_width}}{'needed':>14}{'reached':>12}{'spare':>10}"]
     for row in plan.headroom:
         needed = f"{row.direction} {_value(row.needed)}"
-        mark = "  <- binds" if row.binding else ""
+        mark = "  <- broken" if row.limit in broken else "  <- binds" if row.binding and not broken else ""
         figures = f"{needed:>14}{_value(row.reached):>12}{percent(row.spare_fraction):>10}"
         lines.append(f"  {_label(plan, row)[: name_width - 1]:<{name_width}}{figures}{mark}")
     return lines

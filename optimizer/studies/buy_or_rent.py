@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, get_args
 
+from optimizer.costs.payback import break_even_month
 from optimizer.instance.choices import Sourcing
-from optimizer.instance.economics import Economics
 from optimizer.instance.model import Instance
 from optimizer.plan import Plan
 from optimizer.studies.best import best_plan, prepared, summary
-from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
+from optimizer.units import HOURS_PER_YEAR
 
 BUY: Final[tuple[Sourcing, ...]] = ("buy",)
 RENT: Final[tuple[Sourcing, ...]] = tuple(one for one in get_args(Sourcing) if one != "buy")
@@ -152,38 +152,3 @@ def break_even_utilization(buy: Plan, on_demand: Plan) -> float | None:
         return None
     share = (buy.bill.usd_per_year - per_request - (on_demand.bill.usd_per_year - rent)) / saved
     return max(0.0, share) if share <= 1.0 else None
-
-
-def break_even_month(buy: Plan, rent: Plan, rate: float = 0.0) -> int | None:
-    """First month by whose end buying has cost at most what renting has, purchases and replacements in full."""
-    economics = buy.instance.economics
-    months = math.floor(economics.horizon_years * MONTHS_PER_YEAR + 1e-9)
-    owned, rented = 0.0, 0.0
-    for month in range(months + 1):
-        worth = (1.0 + rate) ** (-month / MONTHS_PER_YEAR)
-        owned += worth * _paid(buy, economics, month)
-        rented += worth * _paid(rent, economics, month)
-        if month and owned <= rented:
-            return month
-    return None
-
-
-def _paid(plan: Plan, economics: Economics, month: int) -> float:
-    """What is paid at the end of a month: capital at the start and when a life has ended, running cost every month."""
-    lives = {"network": economics.network_life_years, "cooling": economics.cooling_life_years}
-    usd = 0.0
-    for line in plan.bill.lines:
-        if line.capital_usd == 0.0:
-            usd += line.usd_per_year / MONTHS_PER_YEAR if month else 0.0
-            continue
-        life = math.inf if line.component == "recovery" else lives.get(line.component, economics.server_life_years)
-        if month == 0 or _ends(life, month, economics.horizon_years):
-            usd += line.capital_usd
-    return usd
-
-
-def _ends(life: float, month: int, horizon: float) -> bool:
-    """Whether a life ends in this month and before the horizon does."""
-    number = math.floor(month / MONTHS_PER_YEAR / life + 1e-9)
-    at = number * life * MONTHS_PER_YEAR
-    return number >= 1 and month - 1 < at - 1e-6 <= month and number * life < horizon - 1e-6

@@ -181,7 +181,8 @@ def _space_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
     rack = Quote.of(row.typical, row) if economics.rack_usd is None else Quote.user(economics.rack_usd)
     annuity = (recovery_factor(economics.discount_rate, economics.server_life_years),)
     for one in _bought(fleet):
-        racks = -(-one.group.servers // one.per_rack) if one.per_rack else 0
+        # A server too dense for any rack that is allowed stands alone in one; that it may not is told elsewhere.
+        racks = -(-one.group.servers // max(1, one.per_rack))
         yield Line("space", one.group.pool, float(racks), "racks", rack, annuity, True)
 
 

@@ -89,7 +89,8 @@ def _site(facts: Facts, plan: Plan, fleet: Fleet) -> Iterator[Reach]:
         yield Reach("racks", "", float(site.racks), float(sum(one.racks for one in plan.servers)))
     for one in fleet.groups.values():
         if one.is_bought:
-            held = min(one.per_rack, one.group.servers)
+            # Where no rack takes a server, one alone is too much for it.
+            held = min(max(1, one.per_rack), one.group.servers)
             yield Reach("rack_kw", one.group.pool, one.rack_kw, held * one.server_kw)
     for name, most in choices.supply.items():
         key = name if name in facts.catalog.accelerators else facts.catalog.resolve_accelerator(name)

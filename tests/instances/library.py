@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from optimizer import api
 from optimizer.plan import Deployment, Diagnosis, Plan
+from optimizer.proposals.reading import read_proposal
 
 FOLDER: Final = Path(__file__).parents[2] / "instances"
 EXPECTED: Final = FOLDER / "expected"
+KEPT_EVALUATIONS: Final = FOLDER / "proposals" / "expected" / "evaluations.json"
 #: Relative difference below which two figures are the same.
 SAME: Final = 1e-6
 
@@ -120,6 +122,52 @@ def _of_diagnosis(diagnosis: Diagnosis) -> Record:
     }
 
 
+#: Shipped proposals, with the instances that they are held against.
+PROPOSALS: Final[Mapping[str, tuple[str, ...]]] = {
+    "a100-2000": ("dense-600b-a100", "dense-600b-a100-median"),
+    "a100-2000-sharded": ("dense-600b-a100", "dense-600b-12gib"),
+}
+
+
+def proposal_path(name: str) -> Path:
+    """File of a proposal."""
+    return FOLDER / "proposals" / f"{name}.json"
+
+
+@cache
+def evaluated(proposal: str, instance: str) -> Record:
+    """What is kept of a shipped proposal's evaluation."""
+    given = api.load(path_of(instance))
+    plan = solved(instance).plan
+    found = api.evaluate(given, read_proposal(proposal_path(proposal), given), optimum=False)
+    assert plan is not None
+    bill = found.plan.bill
+    (one,) = found.plan.deployments
+    return {
+        "name": found.proposal,
+        "keeps_every_limit": found.keeps_every_limit,
+        "broken": [row.summary for row in found.broken],
+        "outside": [f"{row.field} {row.value}" for row in found.outside],
+        "accelerators": found.plan.accelerators,
+        "usd_per_hour": bill.usd_per_hour,
+        "capital_usd": bill.capital_usd,
+        "power_kw": found.plan.power_kw,
+        "extra_fraction": bill.usd_per_hour / plan.bill.usd_per_hour - 1.0,
+        "deployment": _of_deployment(one),
+    }
+
+
+def evaluations() -> Record:
+    """Every shipped evaluation, by proposal and instance."""
+    return {name: {other: evaluated(name, other) for other in others} for name, others in PROPOSALS.items()}
+
+
+def expected_evaluations() -> Record:
+    """The evaluations that are kept."""
+    result: Record = json.loads(KEPT_EVALUATIONS.read_text(encoding="utf-8"))
+    return result
+
+
 def expected_path(name: str) -> Path:
     """File of the expected answer."""
     return EXPECTED / f"{name}.json"
@@ -140,6 +188,15 @@ def keep(name: str) -> bool:
     EXPECTED.mkdir(exist_ok=True)
     path.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
     return True
+
+
+def keep_evaluations() -> None:
+    """Evaluate the shipped proposals and keep what comes out, where it differs."""
+    now = evaluations()
+    if KEPT_EVALUATIONS.exists() and not list(differences(expected_evaluations(), now)):
+        return
+    KEPT_EVALUATIONS.parent.mkdir(exist_ok=True)
+    KEPT_EVALUATIONS.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
 
 def differences(before: Any, now: Any, where: str = "") -> Iterator[str]:

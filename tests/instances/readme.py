@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from optimizer.limits import limit
-from tests.instances.library import FOLDER, Record, expected, expected_path, names
+from tests.instances.library import FOLDER, Record, expected, expected_evaluations, expected_path, names
 
 README: Final = FOLDER / "README.md"
 _BLOCK: Final = re.compile(r"<!-- (\w+)(?:: ([\w -]+))? -->\n.*?<!-- end -->", re.DOTALL)
@@ -190,11 +190,42 @@ def _guess(argument: str) -> str:
     return "\n".join(lines)
 
 
+def _proposals(_: str) -> str:
+    """Shipped proposals against the instances that they are held against."""
+    lines = _head(
+        "proposal",
+        "instance",
+        "layout, in flight",
+        "> GiB used (weights)",
+        "> TB used in all",
+        "limits",
+        "> USD/h",
+        "> optimum",
+    )
+    for name, others in expected_evaluations().items():
+        for other, kept in others.items():
+            one = kept["deployment"]
+            layout = f"{one['replicas']} x {one['layout']}, {one['concurrency']}"
+            state = (
+                "keeps all"
+                if kept["keeps_every_limit"]
+                else "breaks " + "; ".join(text.rpartition(" (")[0] for text in kept["broken"])
+            )
+            total = kept["accelerators"] * one["vram_gib"] * 2**30 / 1e12
+            lines.append(
+                f"| [{name}](proposals/{name}.json) | {other} | {layout} "
+                f"| {one['vram_gib']:.1f} ({one['weights_gib']:.1f}) | {total:,.0f} | {state} "
+                f"| {_money(kept['usd_per_hour'])} | {kept['extra_fraction']:+.1%} |"
+            )
+    return "\n".join(lines)
+
+
 _KINDS: Final[dict[str, Callable[[str], str]]] = {
     "overview": _overview,
     "answer": _answer,
     "table": _table,
     "guess": _guess,
+    "proposals": _proposals,
 }
 
 

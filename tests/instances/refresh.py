@@ -23,6 +23,7 @@ def main(arguments: list[str]) -> int:
             continue
         word = "changed" if changed else "as before"
         print(f"{name}: {word}, {time.perf_counter() - began:.1f} s", flush=True)  # noqa: T201
+    library.keep_evaluations()
     if not arguments:
         for path in library.EXPECTED.glob("*.json"):
             if path.stem not in library.names():

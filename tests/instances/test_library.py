@@ -50,6 +50,13 @@ def test_gives_the_expected_answer(name: str, update_goldens: bool) -> None:
     assert list(library.differences(expected(name), library.record(solved))) == []
 
 
+def test_proposals_give_the_expected_evaluations(update_goldens: bool) -> None:
+    if update_goldens:
+        library.keep_evaluations()
+    assert {path.stem for path in (FOLDER / "proposals").glob("*.json")} == set(library.PROPOSALS)
+    assert list(library.differences(library.expected_evaluations(), library.evaluations())) == []
+
+
 def test_nothing_else_is_kept() -> None:
     assert {path.stem for path in library.EXPECTED.glob("*.json")} == set(names())
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from optimizer.api import solve
 from optimizer.commands.app import app
+from optimizer.costs.payback import break_even_month
 from optimizer.plan import Plan
 from optimizer.studies.buy_or_rent import (
     BuyOrRent,
-    break_even_month,
     break_even_utilization,
     buy_or_rent,
     mean_load,

@@ -1,0 +1,1 @@
+"""Plans that someone else made: their format, and what the planner's limits and prices make of them."""
