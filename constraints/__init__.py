@@ -3,7 +3,20 @@
 from types import ModuleType
 from typing import Final
 
-from constraints import accuracy, budget, cooling, latency, nvlink, power, space, spare, supply, throughput, vram
+from constraints import (
+    accuracy,
+    budget,
+    cooling,
+    environment,
+    latency,
+    nvlink,
+    power,
+    space,
+    spare,
+    supply,
+    throughput,
+    vram,
+)
 
 #: Name of the distribution that owns this package: its name is generic, another one could replace it unnoticed.
 OWNER: Final = "gpu-cluster-optimizer"
@@ -18,6 +31,7 @@ FAMILIES: Final[tuple[ModuleType, ...]] = (
     cooling,
     space,
     power,
+    environment,
     supply,
     budget,
 )

@@ -2,10 +2,8 @@
 
 import math
 
-import highspy
-import numpy as np
-
-from optimizer.program_data import Pair, ProgramData
+from optimizer.linear_rows import LinearRows
+from optimizer.program_data import SITE_USED, Pair, ProgramData
 from optimizer.units import HOURS_PER_YEAR
 
 
@@ -53,13 +51,13 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     optimal plan has.
     """
     servers = least_server_usd_per_hour(data)
-    yearly = data.yearly_by_quantity
-    levels = [level for level in data.billed_levels.values() if level.fraction > 0.0]
+    names = [name for name, level in data.billed_levels.items() if level.fraction > 0.0]
+    levels = [data.billed_levels[name] for name in names]
     n, classes = len(data.pairs), len(data.demand)
     once = _built_once(data)
     first_once = n * (1 + len(levels))
     place = {q: first_once + len(once) + number for number, q in enumerate(data.pools)}
-    builder = _Rows(first_once + len(once) + len(place))
+    builder = LinearRows(first_once + len(once) + len(place))
     demand = [builder.row(1.0, math.inf) for _ in range(classes)]
     served = [[builder.row(level.fraction, level.fraction) for _ in range(classes)] for level in levels]
     for position, (usd, _) in enumerate(once):
@@ -99,13 +97,12 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
             if (d, q) in users:
                 builder.entry(peak_once[position][b], i, data.capacity[d] / most[b])
         builder.entry(demand[b], i, data.capacity[d] / data.demand[b])
-        per_rate = (
-            data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) if pool.is_bought else 0.0
-        )
+        busy_kw = data.busy_kwh_per_request_rate(one, pool) if pool.is_bought else 0.0
         rate = data.demand[b] / one.demand_weight
-        for number, level in enumerate(levels):
+        for number, name in enumerate(names):
             column = n * (1 + number) + i
-            builder.cost[column] = per_rate * rate * level.hours_per_year / HOURS_PER_YEAR
+            if pool.is_bought:
+                builder.cost[column] = busy_kw * rate * data.usd_per_busy_kw[q][name] / HOURS_PER_YEAR
             builder.entry(served[number][b], column, 1.0)
             builder.entry(whole[q, number, b], column, 1.0)
             limit = builder.row(-math.inf, 0.0)
@@ -117,7 +114,7 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     solved = builder.solve()
     if solved is None:
         return -math.inf, [0.0] * n
-    objective, duals = solved
+    objective, duals = solved.objective, solved.reduced_costs
     # One whole replica also needs what its servers are at least: a whole server, or all that it spans.
     extra = [
         max(0.0, duals[i]) + max(0.0, duals[place[q]]) * max(1.0, data.deployments[d].servers_per_replica)
@@ -135,46 +132,6 @@ def _built_once(data: ProgramData) -> list[tuple[float, set[Pair]]]:
             result.append((usd, {pair for pair in data.pairs if pair[1] in pools}))
         elif key[0] == "SchemePrepared":
             result.append((usd, {pair for pair in data.pairs if data.deployments[pair[0]].scheme == key[1]}))
+        elif key == SITE_USED:
+            result.append((usd, {pair for pair in data.pairs if data.pools[pair[1]].is_bought}))
     return result
-
-
-class _Rows:
-    """Rows of a linear program as they come, solved by HiGHS."""
-
-    def __init__(self, columns: int) -> None:
-        self.cost = np.zeros(columns)
-        self.upper = np.full(columns, math.inf)
-        self._bounds: list[tuple[float, float]] = []
-        self._entries: list[tuple[int, int, float]] = []
-
-    def row(self, lower: float, upper: float) -> int:
-        """A new row; its number."""
-        self._bounds.append((lower, upper))
-        return len(self._bounds) - 1
-
-    def entry(self, row: int, column: int, value: float) -> None:
-        """A coefficient."""
-        self._entries.append((row, column, value))
-
-    def solve(self) -> tuple[float, list[float]] | None:
-        """(objective, reduced costs), or None when the solver does not reach an optimum."""
-        entries = sorted(self._entries)
-        counts = np.bincount([row for row, _, _ in entries], minlength=len(self._bounds))
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = self.cost.size, len(self._bounds)
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = self.cost, np.zeros(self.cost.size), self.upper
-        lp.row_lower_ = np.array([low for low, _ in self._bounds])
-        lp.row_upper_ = np.array([high for _, high in self._bounds])
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-        lp.a_matrix_.index_ = np.array([column for _, column, _ in entries], dtype=np.int32)
-        lp.a_matrix_.value_ = np.array([value for _, _, value in entries])
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
-        highspy.Highs.resetGlobalScheduler(True)
-        highs.passModel(lp)
-        highs.run()
-        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            return None
-        return highs.getInfo().objective_function_value, list(highs.getSolution().col_dual)

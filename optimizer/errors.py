@@ -223,6 +223,11 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
     ("E-TARGETS-022", "The accuracy floor is above the unquantized model.", "Lower the floor."),
     ("E-TARGETS-023", "The first token may come later than the whole answer.", "Lower ttft_ms or raise latency_ms."),
     ("E-TARGETS-024", "Weights may take more memory than everything together.", "Lower one or raise the other."),
+    ("E-SITE-100", "A tariff has no energy price, or two.", "Give one price, or a value for each hour."),
+    ("E-SITE-101", "Hourly energy prices have a wrong length.", "Give 24 values for a day or 168 for a week."),
+    ("E-SITE-102", "A tariff has periods beside hourly prices.", "Keep one of the two forms."),
+    ("E-SITE-103", "Electricity has one price for all charges and a tariff.", "Keep one of the two."),
+    ("E-SITE-104", "No price of electricity is known for the region.", "State a price or a tariff."),
     (
         "E-CHOICES-020",
         "No chosen accelerator can be had in any chosen way.",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from optimizer.candidates import ENGINE_NAMES
 from optimizer.costs import BILL_COMPONENTS
 from optimizer.costs.bill import assumed_fraction, bill_lines, by_component, oldest_price
+from optimizer.costs.environment import water_m3_per_kwh
 from optimizer.costs.term import QuantityKey, capital_recovery_factor
 from optimizer.costs.tokens import usd_per_million_tokens_of_year
 from optimizer.fleet import Fleet, fleet_quantities
@@ -71,6 +72,9 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
     # Ties are broken among plans up to TIE dearer than the least cost.
     proven = outcome.reason is Reason.OPTIMAL and gap <= options.gap + TIE
     bought = {q: count for q, count in fleet.servers.items() if data.pools[q].is_bought}
+    busy = {q: quantities["BusyKwh", q] for q in bought}
+    it_kwh = {q: data.idle_kw[q] * HOURS_PER_YEAR * count + busy[q] for q, count in bought.items()}
+    energy = math.fsum(kwh * data.pools[q].pue_mean for q, kwh in it_kwh.items())
     return Plan(
         name=instance.name,
         outcome=StopReason(
@@ -91,15 +95,17 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
             for key, count in quantities.items()
             if key[0] == "FabricAccelerators"
         ),
-        levels=tuple(Level(fraction=one.fraction, hours_per_year=one.hours_per_year) for one in setting.levels),
+        levels=tuple(
+            Level(fraction=one.fraction, hours_per_year=one.hours_per_year, usd_per_kwh=one.usd_per_kwh)
+            for one in setting.levels
+        ),
         accelerators=sum(data.pools[q].server_type.accelerators * count for q, count in fleet.servers.items()),
         power_kw=math.fsum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items()),
-        energy_kwh_per_year=math.fsum(
-            (data.idle_kw[q] * HOURS_PER_YEAR * count + quantities["BusyKwh", q]) * data.pools[q].pue_mean
-            for q, count in bought.items()
-        ),
+        energy_kwh_per_year=energy,
+        carbon_tonnes_per_year=energy * setting.tonnes_per_kwh(),
+        water_m3_per_year=math.fsum(it_kwh[q] * water_m3_per_kwh(data.pools[q]) for q in bought),
         bill=bill,
-        headroom=headroom_rows(offer, data, fleet.replicas, fleet.servers, fleet.spare, bill),
+        headroom=headroom_rows(offer, data, fleet.replicas, fleet.servers, fleet.spare, busy, bill),
         runners_up=(),
         search=search_count(screened, int(offer.kept.size)),
         messages=messages(data, fleet),

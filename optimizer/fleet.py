@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from optimizer.costs.term import QuantityKey
-from optimizer.program_data import Pair, ProgramData, replicas_needed
-
-#: Share of a demand that the solver's tolerances may leave unserved.
-_ROUNDING = 1e-5
+from optimizer.program_data import PEAK, SITE_USED, Pair, ProgramData, replicas_needed
+from optimizer.rates import serving_rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +29,13 @@ def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
     replicas = {pair: round(names[f"Replicas[{pair[0]},{pair[1]}]"]) for pair in data.pairs}
     servers = {q: round(names[f"Servers[{q}]"]) for q in data.pools}
     spare = {q: round(names.get(f"Spare[{q}]", 0.0)) for q in data.bought}
-    replicas = without_idle(data, {pair: count for pair, count in replicas.items() if count})
+    servers = {q: count for q, count in servers.items() if count}
+    replicas = without_idle(data, {pair: count for pair, count in replicas.items() if count}, servers)
     return Fleet(
         replicas,
-        {q: count for q, count in servers.items() if count},
+        servers,
         {q: count for q, count in spare.items() if count},
-        serving_rates(data, replicas),
+        serving_rates(data, replicas, servers),
         {
             q: {number: round(names[f"PatternServers[{q},{number}]"]) for number in range(len(fillings))}
             for q, fillings in data.patterns_by_pool.items()
@@ -45,14 +44,14 @@ def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
     )
 
 
-def without_idle(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, int]:
+def without_idle(data: ProgramData, replicas: Mapping[Pair, int], servers: Mapping[str, int]) -> dict[Pair, int]:
     """The same fleet without replicas that neither the peak nor any level needs.
 
     A replica on a server that is there anyway costs nothing, so the solver may leave some that no request reaches;
     nobody should deploy them.
     """
     left = dict(replicas)
-    rates = serving_rates(data, left)
+    rates = serving_rates(data, left, servers)
     for pair in sorted(left, key=lambda one: (max(rates[one], default=0.0), one)):
         d = pair[0]
         rest = sum(
@@ -67,43 +66,6 @@ def without_idle(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, 
     return {pair: count for pair, count in left.items() if count}
 
 
-def serving_rates(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, tuple[float, ...]]:
-    """Requests/s of each pair at each level that lasts, at the least energy cost.
-
-    With replicas given, the best split of a class's demand fills the deployments with the cheapest energy per unit of
-    demand first: the continuous knapsack. So no solver tolerance is left in the rates.
-    """
-    yearly = data.yearly_by_quantity
-    rates: dict[Pair, list[float]] = {pair: [] for pair in replicas}
-    for level in data.billed_levels.values():
-        for b, demand in enumerate(data.demand):
-            mine = [pair for pair in replicas if data.deployments[pair[0]].class_index == b]
-            left = level.fraction * demand
-            costs = []
-            for position, (d, q) in enumerate(mine):
-                one, pool = data.deployments[d], data.pools[q]
-                usd = 0.0
-                if pool.is_bought:
-                    usd = (
-                        data.busy_kwh_per_request_rate(one, pool) * yearly.get(("BusyKwh", q), 0.0) / one.demand_weight
-                    )
-                costs.append((usd, position))
-            served = {}
-            for _, position in sorted(costs):
-                d, q = mine[position]
-                part = min(left, data.capacity[d] * replicas[d, q])
-                served[d, q] = part
-                left -= part
-            total = sum(served.values())
-            # What a tolerance of the solver leaves over, a part in a million at most, is shared by all. More than that
-            # only a proposal that is too small leaves: nobody serves it.
-            is_rounding = 0.0 < left <= _ROUNDING * demand
-            scale = level.fraction * demand / total if total and is_rounding else 1.0
-            for pair in mine:
-                rates[pair].append(served[pair] * scale / data.deployments[pair[0]].demand_weight)
-    return {pair: tuple(values) for pair, values in rates.items()}
-
-
 def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float]:
     """Quantities of the cost terms."""
     quantities: dict[QuantityKey, float] = {("SpaceKw",): 0.0}
@@ -115,7 +77,13 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
         if pool.is_bought:
             quantities["SpaceKw",] += pool.server_kw * count
             quantities["Racks", q] = float(-(-count // pool.per_rack))
-            quantities["BusyKwh", q] = busy_kwh(data, fleet, q)
+            busy = busy_kw(data, fleet, q)
+            hours = {name: level.hours_per_year for name, level in data.billed_levels.items()}
+            quantities["BusyKwh", q] = sum(kw * hours[name] for name, kw in busy.items())
+            for name, kw in busy.items():
+                quantities["LevelKwh", q, name] = kw * hours[name]
+            quantities["PeakKw", q] = busy.get(PEAK, 0.0)
+            quantities[SITE_USED] = 1.0
             bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
             speed = pool.server_type.accelerator.scale_out_gb_s
             accelerators[speed] = accelerators.get(speed, 0) + count * pool.server_type.accelerators
@@ -137,12 +105,13 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
     return quantities
 
 
-def busy_kwh(data: ProgramData, fleet: Fleet, q: str) -> float:
-    """Energy above idle that requests cause on a bought pool, kWh a year before PUE."""
-    hours = [level.hours_per_year for level in data.billed_levels.values()]
-    return sum(
-        data.busy_kwh_per_request_rate(data.deployments[d], data.pools[q])
-        * sum(h * r for h, r in zip(hours, rates, strict=True))
-        for (d, p), rates in fleet.rates.items()
-        if p == q
-    )
+def busy_kw(data: ProgramData, fleet: Fleet, q: str) -> dict[str, float]:
+    """Power above idle that requests cause on a bought pool at each billed level, kW before PUE."""
+    return {
+        name: sum(
+            data.busy_kwh_per_request_rate(data.deployments[d], data.pools[q]) * rates[number]
+            for (d, p), rates in fleet.rates.items()
+            if p == q
+        )
+        for number, name in enumerate(data.billed_levels)
+    }

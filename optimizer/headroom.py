@@ -9,6 +9,7 @@ from optimizer.offer import Offer
 from optimizer.plan import Bill, Headroom
 from optimizer.program_data import Pair, ProgramData
 from optimizer.screen import keeps, seen_of
+from optimizer.units import HOURS_PER_YEAR
 
 #: Limits that choose among layouts and schemes: they hold a plan back when they alone keep candidates out.
 _KEEP_OUT = frozenset(
@@ -22,10 +23,14 @@ def headroom_rows(
     replicas: Mapping[Pair, int],
     servers: Mapping[str, int],
     spare: Mapping[str, int],
+    busy_kwh: Mapping[str, float],
     bill: Bill,
 ) -> tuple[Headroom, ...]:
-    """One row for each limit that the instance sets, at the place where least is left."""
-    rows = [*_of_deployments(offer, data, replicas), *_of_fleet(data, replicas, servers, spare, bill)]
+    """One row for each limit that the instance sets, at the place where least is left.
+
+    ``busy_kwh`` is the energy above idle of each bought pool in a year, before PUE.
+    """
+    rows = [*_of_deployments(offer, data, replicas), *_of_fleet(data, replicas, servers, spare, busy_kwh, bill)]
     return tuple(rows)
 
 
@@ -103,7 +108,12 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
 
 
 def _of_fleet(
-    data: ProgramData, replicas: Mapping[Pair, int], servers: Mapping[str, int], spare: Mapping[str, int], bill: Bill
+    data: ProgramData,
+    replicas: Mapping[Pair, int],
+    servers: Mapping[str, int],
+    spare: Mapping[str, int],
+    busy_kwh: Mapping[str, float],
+    bill: Bill,
 ) -> Iterator[Headroom]:
     """Limits of the fleet. A cap binds when one more server of a pool in use would break it."""
     setting = data.setting
@@ -126,6 +136,10 @@ def _of_fleet(
         yield row_of(
             "power_kw", site.power_kw, reached, binding=reached + min(kw.values(), default=0.0) > site.power_kw
         )
+    for name, most, per_kwh in data.environment_caps:
+        idle = {q: per_kwh[q] * data.idle_kw[q] * HOURS_PER_YEAR for q in bought}
+        reached = sum(idle[q] * count + per_kwh[q] * busy_kwh.get(q, 0.0) for q, count in bought.items())
+        yield row_of(name, most, reached, binding=reached + min(idle.values(), default=0.0) > most)
     if site.racks is not None:
         racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
         yield row_of("racks", float(site.racks), float(racks), binding=racks >= site.racks)

@@ -18,6 +18,7 @@ import numpy as np
 from optimizer.answer import Stop, answer
 from optimizer.candidates import Candidates, build_candidates
 from optimizer.catalog import load_catalog
+from optimizer.costs.environment import water_m3_per_kwh
 from optimizer.instance.model import Instance
 from optimizer.limits import limit
 from optimizer.models import served_model
@@ -243,6 +244,9 @@ def _caps(instance: Instance) -> Iterator[tuple[str, str, str, str | None, Usage
     site, economics, choices = instance.site, instance.economics, instance.choices
     if site.power_kw is not None:
         yield "power_kw", "site", "power_kw", None, _power
+    for name in ("carbon_tonnes_per_year", "water_m3_per_year"):
+        if getattr(site, name) is not None:
+            yield name, "site", name, None, partial(_environment, name=name)
     if site.racks is not None:
         yield "racks", "site", "racks", None, _racks
     if economics.budget_capex_usd is not None:
@@ -257,6 +261,14 @@ def _caps(instance: Instance) -> Iterator[tuple[str, str, str, str | None, Usage
 
 def _power(model: Any, data: ProgramData) -> Any:
     return sum(data.pools[q].server_kw * data.pools[q].pue_design * model.Servers[q] for q in data.bought)
+
+
+def _environment(model: Any, data: ProgramData, name: str) -> Any:
+    per_pool: dict[str, Callable[[str], float]] = {
+        "carbon_tonnes_per_year": lambda q: data.carbon_t_per_kwh(data.pools[q]),
+        "water_m3_per_year": lambda q: water_m3_per_kwh(data.pools[q]),
+    }
+    return sum(per_pool[name](q) * data.it_kwh(model, q) for q in data.bought if per_pool[name](q))
 
 
 def _racks(model: Any, data: ProgramData) -> Any:
@@ -314,7 +326,8 @@ def _least_use(search: Search, section: str, field: str, key: str | None, usage:
 
 
 def _limit_of(field: str) -> str:
-    return {"power_kw": "power_kw", "budget_capex_usd": "budget_capex_usd"}.get(field, "budget_usd_per_year")
+    # Each of these caps has the name of its field.
+    return limit(field).name
 
 
 def _rack_change(search: Search) -> Iterator[SingleChange]:

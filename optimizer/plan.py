@@ -87,7 +87,8 @@ class Deployment(Shape):
     concurrency: int = Field(description="Requests in flight per replica.")
     replicas: int
     rates_requests_per_s: tuple[float, ...] = Field(
-        description="Requests per second served at each load level that has hours, in the order of levels."
+        description="Requests per second served at each level that has hours, in their order; also at a peak without"
+        " hours where the tariff charges for it."
     )
     prediction: Prediction
 
@@ -139,6 +140,9 @@ class Level(Shape):
 
     fraction: float
     hours_per_year: float
+    usd_per_kwh: float | None = Field(
+        None, description="Mean energy price of its hours, weighted with the load; null without a tariff."
+    )
 
 
 class BillLine(Shape):
@@ -305,6 +309,12 @@ class Plan(Shape):
     accelerators: int
     power_kw: float = Field(description="Power at the meter in the hottest hour, kW.")
     energy_kwh_per_year: float
+    carbon_tonnes_per_year: float | None = Field(
+        None, description="Grid carbon of the energy of bought servers, t; null in plans of earlier versions."
+    )
+    water_m3_per_year: float | None = Field(
+        None, description="Water that cooling of bought servers takes, m3; null in plans of earlier versions."
+    )
     bill: Bill
     headroom: tuple[Headroom, ...]
     runners_up: tuple[RunnerUp, ...]
@@ -318,6 +328,15 @@ class Plan(Shape):
     instance: Instance
     catalog_rows: tuple[CatalogRow, ...]
     provenance: Provenance
+
+
+def rated_levels(plan: Plan) -> tuple[Level, ...]:
+    """Levels at which a plan states rates: those that last, and the peak where the utility charges for it."""
+    tariff = plan.instance.site.tariff
+    charged = tariff is not None and tariff.demand_usd_per_kw_month > 0.0
+    return tuple(
+        level for place, level in enumerate(plan.levels) if level.hours_per_year > 0.0 or (place == 0 and charged)
+    )
 
 
 class LimitKills(Shape):

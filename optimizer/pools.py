@@ -8,15 +8,19 @@ import numpy as np
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import Offered, Pair, ProgramData
 from optimizer.setting import Pool
-from optimizer.units import HOURS_PER_YEAR
 
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """Figures of one server, none better when larger; what is not limited is 0."""
+    """Figures of one server, none better when larger; what is not limited is 0.
 
-    usd_per_year: tuple[float, ...]
-    meter_kw: float
+    ``busy_usd`` is what each deployment busy at each load level all the time adds to ``idle_usd``; ``limited`` is all
+    that a cap counts: power at the meter, carbon and water at idle and with each deployment busy at every hour.
+    """
+
+    idle_usd: float
+    busy_usd: tuple[tuple[float, ...], ...]
+    limited: tuple[float, ...]
     capital_usd: float
 
 
@@ -26,11 +30,11 @@ def undominated_pools(data: ProgramData) -> tuple[str, ...]:
     Pool ``a`` of a server type is dominated by pool ``b`` of the same type when all of these hold:
 
     * both are rented and ``b`` costs no more; or both are bought and
-    * one server of ``b`` costs no more a year than one of ``a``, both idle and with any deployment busy at every hour
-      (cost is linear in between), even if moving servers there needs more racks; and no more capital when capital is
-      limited;
-    * a server of ``b`` draws no more at the meter when power is limited, and a rack holds as many when racks are
-      limited;
+    * one server of ``b`` costs no more a year than one of ``a``, with any deployment busy at any load levels for any
+      share of them (cost is linear in these shares), even if moving servers there needs more racks; and no more capital
+      when capital is limited;
+    * a server of ``b`` draws no more at the meter when power is limited, causes no more carbon and water when they are,
+      idle and busy, and a rack holds as many when racks are limited;
     * building the plants that ``b`` needs and ``a`` does not costs nothing that is fixed; or ``b`` dominates ``a``'s
       cooling option so for every server type, and that fixed cost is no more than what is saved when the plant of
       ``a`` is not built.
@@ -82,9 +86,15 @@ def _no_worse(data: ProgramData, a: str, b: str, figures: Mapping[str, _Figures]
         extra = float(np.max((-(-counts // pool_b.per_rack) - -(-counts // pool_a.per_rack)) / counts, initial=0.0))
     one, other = figures[a], figures[b]
     limited = data.setting.instance.economics.budget_capex_usd is not None
+    # At worst each level is busy with what costs most more there, or not at all.
+    more = [
+        [y - x for x, y in zip(here, there, strict=True)]
+        for here, there in zip(one.busy_usd, other.busy_usd, strict=True)
+    ]
+    worst = sum(max(0.0, *of_level) for of_level in zip(*more, strict=True))
     return (
-        all(y + extra * rack_usd <= x for x, y in zip(one.usd_per_year, other.usd_per_year, strict=True))
-        and other.meter_kw <= one.meter_kw
+        other.idle_usd + extra * rack_usd + worst <= one.idle_usd
+        and all(y <= x for x, y in zip(one.limited, other.limited, strict=True))
         and (not limited or other.capital_usd + extra * rack_capital <= one.capital_usd)
     )
 
@@ -98,13 +108,14 @@ def _figures(data: ProgramData, pool: Pool, deployments: Iterable[Offered]) -> _
         plants = sum(kw * prices.get(("PlantKw", plant), 0.0) for plant, kw in heat.items())
         return prices.get(("Servers", pool.id), 0.0) + prices.get(("SpaceKw",), 0.0) * pool.server_kw + plants
 
-    yearly = data.yearly_by_quantity
-    idle = per_server(yearly)
-    per_kwh = yearly.get(("BusyKwh", pool.id), 0.0)
-    busy = (pool.loaded_kw(one.busy_air_kw) - data.idle_kw[pool.id] for one in deployments)
+    above = [pool.loaded_kw(one.busy_air_kw) - data.idle_kw[pool.id] for one in deployments]
+    limited = [pool.server_kw * pool.pue_design] if instance.site.power_kw is not None else []
+    for _, _, per_kwh in data.environment_caps:
+        limited += [per_kwh[pool.id] * (data.idle_kw[pool.id] + kw) for kw in (0.0, *above)]
     return _Figures(
-        usd_per_year=(idle, *(idle + above * HOURS_PER_YEAR * per_kwh for above in busy)),
-        meter_kw=pool.server_kw * pool.pue_design if instance.site.power_kw is not None else 0.0,
+        idle_usd=per_server(data.yearly_by_quantity),
+        busy_usd=tuple(tuple(kw * usd for usd in data.usd_per_busy_kw[pool.id].values()) for kw in above),
+        limited=tuple(limited),
         capital_usd=per_server(data.capital_by_quantity) if instance.economics.budget_capex_usd is not None else 0.0,
     )
 

@@ -3,6 +3,7 @@
 The formulation is docs/method.md section 5. Pyomo states it; ``optimizer.solver`` compiles and solves it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyomo.common.gc_manager import PauseGC
@@ -22,7 +23,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 import constraints
 from optimizer.costs import COST_COMPONENTS
 from optimizer.price_tiers import add_price_tiers
-from optimizer.program_data import ProgramData
+from optimizer.program_data import PEAK, ProgramData
 from optimizer.units import HOURS_PER_YEAR
 
 
@@ -101,16 +102,33 @@ def add_quantities(model: Any, data: ProgramData) -> None:
         doc="IT peak of bought servers, kW",
     )
 
-    def busy_kwh(m: Any, q: str) -> Any:
+    by_pool: dict[str, list[str]] = {}
+    for d, q in data.pairs:
+        by_pool.setdefault(q, []).append(d)
+    levels = data.billed_levels
+
+    def busy_kw(m: Any, q: str, hours: Mapping[str, float]) -> Any:
         pool = data.pools[q]
         return linear(
-            (data.busy_kwh_per_request_rate(data.deployments[d], pool) * level.hours_per_year, m.Rate[d, p, name])
-            for d, p in data.pairs
-            if p == q
-            for name, level in data.billed_levels.items()
+            (data.busy_kwh_per_request_rate(data.deployments[d], pool) * span, m.Rate[d, q, name])
+            for d in by_pool.get(q, ())
+            for name, span in hours.items()
         )
 
-    model.BusyKwh = Expression(list(data.bought), rule=busy_kwh, doc="energy above idle, kWh a year before PUE")
+    every = {name: level.hours_per_year for name, level in levels.items() if level.hours_per_year > 0.0}
+    model.BusyKwh = Expression(
+        list(data.bought), rule=lambda m, q: busy_kw(m, q, every), doc="energy above idle, kWh a year before PUE"
+    )
+    model.LevelKwh = Expression(
+        [key[1:] for key in data.yearly_by_quantity if key[0] == "LevelKwh"],
+        rule=lambda m, q, name: busy_kw(m, q, {name: levels[name].hours_per_year}),
+        doc="the same at one load level",
+    )
+    model.PeakKw = Expression(
+        [key[1] for key in data.yearly_by_quantity if key[0] == "PeakKw"],
+        rule=lambda m, q: busy_kw(m, q, {PEAK: 1.0}),
+        doc="power above idle at the peak, kW before PUE",
+    )
 
 
 def add_costs(model: Any, data: ProgramData) -> None:

@@ -5,13 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, Final
 
+from optimizer.costs.environment import water_m3_per_kwh
 from optimizer.costs.servers import tier_prices
 from optimizer.costs.term import QuantityKey, Term
 from optimizer.setting import LoadLevel, Pool, Setting
+from optimizer.units import HOURS_PER_YEAR
 
 Pair = tuple[str, str]
+
+#: Name of the load level at the peak.
+PEAK: Final = "0"
+#: Key of what is paid once as soon as any server is bought.
+SITE_USED: Final = ("SiteUsed", "site")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,16 @@ class ProgramData:
 
     @cached_property
     def billed_levels(self) -> dict[str, LoadLevel]:
-        """Load levels that last, by name; the peak of a mean load lasts 0 hours and only sizes."""
-        return {str(i): level for i, level in enumerate(self.setting.levels) if level.hours_per_year > 0.0}
+        """Load levels that something is paid for, by name.
+
+        The peak of a mean load lasts 0 hours and only sizes, unless the utility charges for the peak itself.
+        """
+        demand = self.setting.demand_usd_per_kw_month > 0.0
+        return {
+            str(i): level
+            for i, level in enumerate(self.setting.levels)
+            if level.hours_per_year > 0.0 or (i == 0 and demand)
+        }
 
     @cached_property
     def bought(self) -> tuple[str, ...]:
@@ -133,6 +148,41 @@ class ProgramData:
         targets = self.setting.instance.targets
         return targets.spare_fraction > 0.0 or targets.spare_servers > 0
 
+    @cached_property
+    def usd_per_busy_kw(self) -> dict[str, dict[str, float]]:
+        """Pool -> level -> USD a year for 1 kW above idle at that level: energy, and at the peak its charge."""
+        yearly = self.yearly_by_quantity
+        return {
+            q: {
+                name: level.hours_per_year * (yearly.get(("BusyKwh", q), 0.0) + yearly.get(("LevelKwh", q, name), 0.0))
+                + (yearly.get(("PeakKw", q), 0.0) if name == PEAK else 0.0)
+                for name, level in self.billed_levels.items()
+            }
+            for q in self.bought
+        }
+
+    def carbon_t_per_kwh(self, pool: Pool) -> float:
+        """Carbon dioxide (t) of 1 kWh of IT energy of a bought pool."""
+        return self.setting.tonnes_per_kwh() * pool.pue_mean
+
+    def it_kwh(self, model: Any, q: str) -> Any:
+        """IT energy of a bought pool in a year as an expression of the program, kWh before PUE."""
+        return self.idle_kw[q] * HOURS_PER_YEAR * model.Servers[q] + model.BusyKwh[q]
+
+    @cached_property
+    def environment_caps(self) -> tuple[tuple[str, float, dict[str, float]], ...]:
+        """Caps on what energy brings with it: limit, most in a year, and what 1 kWh of IT energy of each pool takes."""
+        site = self.setting.instance.site
+        caps = (
+            ("carbon_tonnes_per_year", site.carbon_tonnes_per_year, self.carbon_t_per_kwh),
+            ("water_m3_per_year", site.water_m3_per_year, water_m3_per_kwh),
+        )
+        return tuple(
+            (name, most, {q: per_kwh(self.pools[q]) for q in self.bought})
+            for name, most, per_kwh in caps
+            if most is not None
+        )
+
     def busy_kwh_per_request_rate(self, deployment: Offered, pool: Pool) -> float:
         """kW above idle of one server of the pool per busy replica, times what a replica blocks, per request/s."""
         above_idle = pool.loaded_kw(deployment.busy_air_kw) - self.idle_kw[pool.id]
@@ -190,6 +240,8 @@ class ProgramData:
         allowed = {
             "Servers": set(self.pools),
             "BusyKwh": set(self.bought),
+            "LevelKwh": set(self.bought),
+            "PeakKw": set(self.bought),
             "Racks": set(self.bought),
             "PlantKw": plants,
             "PlantBuilt": plants,
@@ -199,7 +251,7 @@ class ProgramData:
 
         def counts(term: Term) -> bool:
             family, *index = term.quantity
-            if family == "SpaceKw":
+            if family in ("SpaceKw", "SiteUsed"):
                 return bool(self.bought)
             if family in ("TierServers", "TierUsed"):
                 return tuple(index) in tiers
@@ -237,6 +289,11 @@ class ProgramData:
             # One server a rack: racks and servers are the same count.
             return model.Servers[index[0]]
         return getattr(model, family)[tuple(index) if len(index) > 1 else index[0]]
+
+    @cached_property
+    def prices_site(self) -> bool:
+        """Whether something is paid once as soon as any server is bought."""
+        return self.yearly_by_quantity.get(SITE_USED, 0.0) > 0.0
 
     @cached_property
     def capital_by_quantity(self) -> dict[QuantityKey, float]:

@@ -11,8 +11,11 @@ from optimizer.catalog import Catalog
 from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, Fabric, PurchasePrice, RentalOffer, Trust
 from optimizer.instance.model import Instance
 from optimizer.instance.workload import RequestClass
+from optimizer.levels import LoadLevel as LoadLevel
+from optimizer.levels import load_levels as load_levels
+from optimizer.levels import mean_price
 from optimizer.performance.cooling import CoolingPhysics, HeatPath, annual_pue, design_pue
-from optimizer.units import HOURS_PER_YEAR, W_PER_KW
+from optimizer.units import G_PER_TONNE, HOURS_PER_YEAR, W_PER_KW
 
 Sourcing = Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr"]
 RENTAL_TERMS: tuple[Sourcing, ...] = ("on_demand", "reserved_1yr", "reserved_3yr")
@@ -21,10 +24,10 @@ RENTAL_TERMS: tuple[Sourcing, ...] = ("on_demand", "reserved_1yr", "reserved_3yr
 FAN_FIGURE = "server_fan_share_air"
 #: Plant that takes the heat a liquid option leaves in the air.
 RESIDUAL_AIR_OPTION = "air_containment_econ"
+#: Prices that differ by less are one price: sums of hours round.
+SAME_PRICE = 1e-9
 #: A system this high is a rack of its own.
 WHOLE_RACK_UNITS = 42
-#: More distinct load levels than this are merged (docs/method.md section 4).
-MAX_LEVELS_BELOW_PEAK = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +83,6 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadLevel:
-    """A share of the peak and the hours a year it lasts."""
-
-    fraction: float
-    hours_per_year: float
-
-
-@dataclass(frozen=True, slots=True)
 class RackRefusal:
     """Why a cooling option is not offered for a server type."""
 
@@ -112,6 +107,24 @@ class Setting:
     classes: tuple[RequestClass, ...]
     electricity: Price
     residual: CoolingOption
+
+    @property
+    def has_hourly_prices(self) -> bool:
+        """Whether energy is dearer at some levels than at others."""
+        mean = self.electricity.usd
+        return any(
+            one.usd_per_kwh is not None and abs(one.usd_per_kwh - mean) > SAME_PRICE * mean for one in self.levels
+        )
+
+    @property
+    def demand_usd_per_kw_month(self) -> float:
+        """What the utility charges for the highest metered power; 0 without such a charge."""
+        tariff = self.instance.site.tariff
+        return 0.0 if tariff is None else tariff.demand_usd_per_kw_month
+
+    def tonnes_per_kwh(self) -> float:
+        """Carbon dioxide of one kWh at the meter, tonnes."""
+        return carbon_g_per_kwh(self.instance, self.catalog) / G_PER_TONNE
 
     def mean_fraction(self) -> float:
         """Hour-weighted mean load as a share of the peak."""
@@ -354,47 +367,31 @@ def network_w(fabrics: tuple[Fabric, ...]) -> float:
     return next(fabric.power_w_per_accelerator for fabric in fabrics if fabric.tiers == 2)
 
 
+def electricity_region(instance: Instance, catalog: Catalog) -> str:
+    """Region of the electricity price and of the grid's carbon."""
+    return instance.site.electricity_region or catalog.climates[instance.site.climate].electricity_region
+
+
+def carbon_g_per_kwh(instance: Instance, catalog: Catalog) -> float:
+    """Carbon dioxide (g) of one kWh from the grid: the planner's own figure, else the region's."""
+    if instance.site.carbon_g_per_kwh is not None:
+        return instance.site.carbon_g_per_kwh
+    region = electricity_region(instance, catalog)
+    grams = catalog.electricity[region].carbon_g_per_kwh
+    if grams is None:
+        raise ValueError(f"no carbon figure is known for {region}")
+    return grams
+
+
 def _electricity(instance: Instance, catalog: Catalog) -> Price:
+    """Mean price of energy over the year."""
+    if instance.site.tariff is not None:
+        return Price(mean_price(instance.site.tariff), "stated by the user", "", "user")
     if instance.site.electricity_usd_per_kwh is not None:
         return Price(instance.site.electricity_usd_per_kwh, "stated by the user", "", "user")
-    region = instance.site.electricity_region or catalog.climates[instance.site.climate].electricity_region
+    region = electricity_region(instance, catalog)
     row = catalog.electricity[region]
     usd = row.price_usd_per_kwh
     if usd is None:
         raise ValueError(f"no retail electricity price is known for {region}")
     return Price(usd, row.source, row.as_of, row.trust)
-
-
-def load_levels(instance: Instance) -> tuple[LoadLevel, ...]:
-    """Load levels, highest first; the first is the peak (docs/method.md section 4)."""
-    load = instance.workload.load
-    if load.hourly_fractions is not None:
-        return _profile_levels(load.hourly_fractions)
-    mean = 1.0 if load.mean_fraction is None else load.mean_fraction
-    if mean == 1.0:
-        return (LoadLevel(1.0, HOURS_PER_YEAR),)
-    return (LoadLevel(1.0, 0.0), LoadLevel(mean, HOURS_PER_YEAR))
-
-
-def _profile_levels(hourly: tuple[float, ...]) -> tuple[LoadLevel, ...]:
-    peak = max(hourly)
-    values = [value / peak for value in hourly]
-    hours_each = HOURS_PER_YEAR / len(values)
-    counts: dict[float, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
-    below = {value: count for value, count in counts.items() if value < 1.0}
-    if len(below) > MAX_LEVELS_BELOW_PEAK:
-        below = _banded(below)
-    merged = {1.0: counts[1.0], **below}
-    return tuple(LoadLevel(value, merged[value] * hours_each) for value in sorted(merged, reverse=True))
-
-
-def _banded(counts: dict[float, int]) -> dict[float, int]:
-    low, high = min(counts), max(counts)
-    width = (high - low) / MAX_LEVELS_BELOW_PEAK
-    bands: dict[int, list[float]] = {}
-    for value, count in counts.items():
-        band = min(int((value - low) / width), MAX_LEVELS_BELOW_PEAK - 1)
-        bands.setdefault(band, []).extend([value] * count)
-    return {sum(members) / len(members): len(members) for _, members in sorted(bands.items())}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from optimizer.costs.term import QuantityKey
-from optimizer.program_data import Pair, ProgramData, replicas_needed
+from optimizer.program_data import SITE_USED, Pair, ProgramData, replicas_needed
 from optimizer.units import HOURS_PER_YEAR
 
 #: Simple plans tried for the bound from above.
@@ -81,7 +81,7 @@ def simple_plan(data: ProgramData, replicas: Mapping[Pair, int]) -> SimplePlan |
     servers = {q: count + spare.get(q, 0) for q, count in in_service.items()}
     if any(count > data.max_servers[q] for q, count in servers.items()):
         return None
-    quantities = _quantities(data, replicas, servers, _busy_kwh(data, replicas))
+    quantities = _quantities(data, replicas, servers, _busy_kw(data, replicas))
     if quantities is None or not _within_caps(data, servers, quantities):
         return None
     return SimplePlan(
@@ -116,9 +116,11 @@ def _spares(data: ProgramData, in_service: Mapping[str, int]) -> dict[str, int]:
     return result
 
 
-def _busy_kwh(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[str, float]:
-    """Energy above idle by bought pool; requests go to deployments by their capacity, the same share at every level."""
-    hours = sum(level.fraction * level.hours_per_year for level in data.billed_levels.values())
+def _busy_kw(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[str, float]:
+    """Power above idle at the peak by bought pool, before PUE; at every level in proportion to its load.
+
+    Requests go to deployments by their capacity, the same share at every level.
+    """
     capacity = [0.0] * len(data.demand)
     for (d, _), count in replicas.items():
         capacity[data.deployments[d].class_index] += data.capacity[d] * count
@@ -128,7 +130,7 @@ def _busy_kwh(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[str, floa
         if pool.is_bought:
             share = data.capacity[d] * count / capacity[one.class_index]
             rate = data.demand[one.class_index] / one.demand_weight * share
-            result[q] = result.get(q, 0.0) + hours * rate * data.busy_kwh_per_request_rate(one, pool)
+            result[q] = result.get(q, 0.0) + rate * data.busy_kwh_per_request_rate(one, pool)
     return result
 
 
@@ -150,6 +152,15 @@ def _within_caps(data: ProgramData, servers: Mapping[str, int], quantities: Mapp
         and (economics.budget_usd_per_year is None or yearly <= economics.budget_usd_per_year)
         and (site.power_kw is None or power <= site.power_kw)
         and (site.racks is None or racks <= site.racks)
+        and all(
+            sum(
+                share * (data.idle_kw[q] * HOURS_PER_YEAR * servers[q] + quantities["BusyKwh", q])
+                for q, share in per_kwh.items()
+                if q in servers
+            )
+            <= most
+            for _, most, per_kwh in data.environment_caps
+        )
         and all(count <= choices.supply.get(key, count) for key, count in used.items())
         and (choices.max_accelerator_types is None or len(used) <= choices.max_accelerator_types)
     )
@@ -168,7 +179,13 @@ def _quantities(
         if pool.is_bought:
             quantities["SpaceKw",] += pool.server_kw * count
             quantities["Racks", q] = float(-(-count // pool.per_rack))
-            quantities["BusyKwh", q] = busy.get(q, 0.0)
+            above = busy.get(q, 0.0)
+            for name, level in data.billed_levels.items():
+                kwh = above * level.fraction * level.hours_per_year
+                quantities["LevelKwh", q, name] = kwh
+                quantities["BusyKwh", q] = quantities.get(("BusyKwh", q), 0.0) + kwh
+            quantities["PeakKw", q] = above
+            quantities[SITE_USED] = 1.0
             bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
             speed = pool.server_type.accelerator.scale_out_gb_s
             accelerators[speed] = accelerators.get(speed, 0) + count * pool.server_type.accelerators

@@ -16,6 +16,7 @@ from optimizer.plan import (
 from optimizer.program_data import ProgramData
 from optimizer.provenance import catalog_sha256, factors_sha256, instance_sha256
 from optimizer.screen import Screened
+from optimizer.setting import electricity_region
 from optimizer.solver import Options
 
 #: Facility figures that the bill and the power of servers rest on.
@@ -100,9 +101,9 @@ def _price_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> s
     keys: set[tuple[str, str]] = set()
     billed = {term.source for term in data.terms if quantities.get(term.quantity, 0.0)}
     keys |= {("facility", key) for key in FACILITY_FIGURES if setting.catalog.facility[key].source in billed}
-    if site.electricity_usd_per_kwh is None and data.bought:
-        region = site.electricity_region or setting.catalog.climates[site.climate].electricity_region
-        keys.add(("electricity", region))
+    priced = site.electricity_usd_per_kwh is None and site.tariff is None
+    if (priced or site.carbon_g_per_kwh is None) and data.bought:
+        keys.add(("electricity", electricity_region(setting.instance, setting.catalog)))
     for key, offer in setting.catalog.rental_offers.items():
         if f"{offer.provider} {offer.instance}: {offer.source}" in billed:
             keys.add(("rental_offers", key))

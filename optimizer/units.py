@@ -11,6 +11,8 @@ FLOP_PER_TFLOP: Final = 1e12
 MS_PER_S: Final = 1e3
 SECONDS_PER_HOUR: Final = 3600.0
 W_PER_KW: Final = 1e3
+G_PER_TONNE: Final = 1e6
+L_PER_M3: Final = 1e3
 TOKENS_PER_MILLION: Final = 1e6
 MONTHS_PER_YEAR: Final = 12.0
 

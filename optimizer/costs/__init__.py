@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from optimizer.costs import cooling, energy, maintenance, network, rent, servers, space
+from optimizer.costs import cooling, energy, environment, maintenance, network, rent, servers, space
 from optimizer.costs.term import Term
 from optimizer.setting import Setting
 
@@ -15,6 +15,8 @@ SETTING_COMPONENTS: Final[tuple[tuple[str, Callable[[Setting], list[Term]]], ...
     (cooling.COMPONENT, cooling.terms),
     (space.COMPONENT, space.terms),
     (energy.COMPONENT, energy.terms),
+    (environment.CARBON, environment.carbon_terms),
+    (environment.WATER, environment.water_terms),
     (maintenance.COMPONENT, maintenance.terms),
     (rent.COMPONENT, rent.terms),
 )

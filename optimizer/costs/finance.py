@@ -75,6 +75,18 @@ def present_worth_factor(years: int, growth: float, rate: float, *, grows_in_fir
     return total if grows_in_first_year else total / (1.0 + growth)
 
 
+def levelising_factor(rate: float, years: float, growth: float) -> float:
+    """Even yearly cost of equal present value over the first year's, for a cost that grows by ``growth`` a year.
+
+    ``sum (1+g)^(t-1) w_t / sum w_t`` with ``w_t`` the present worth of 1 paid in year t; the last year may be a part.
+    Growth starts in year 2: the first year is paid at today's price.
+    """
+    whole = math.ceil(years - _RATE_WIDTH)
+    ends = [1.0 / capital_recovery_factor(rate, min(float(year), years)) for year in range(1, whole + 1)]
+    worth = [end - start for start, end in zip([0.0, *ends], ends, strict=False)]
+    return math.fsum((1.0 + growth) ** year * one for year, one in enumerate(worth)) / ends[-1]
+
+
 def growing(first_usd: float, growth: float, years: int, *, grows_in_first_year: bool = False) -> tuple[float, ...]:
     """Yearly sums from year 1 on: ``first (1 + g)^(t - 1)``, or ``first (1 + g)^t`` where year 1 has grown already."""
     offset = 1 if grows_in_first_year else 0

@@ -20,6 +20,7 @@ _REPLACED_BY: Final[Mapping[str, str]] = {
     "accuracy_floor_fraction": "accuracy_floor_score",
     "classes": "request",
     "electricity_region": "electricity_usd_per_kwh",
+    "periods": "hourly_usd_per_kwh",
 }
 
 #: A default that matters only if another key of the same object is given.

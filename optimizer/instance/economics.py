@@ -130,6 +130,30 @@ class Economics(Frozen):
         ge=0,
         le=1e7,
     )
+    carbon_usd_per_tonne: float = field(
+        0.0,
+        "Price of carbon dioxide from the energy of bought servers.",
+        unit="USD/t",
+        default_source="none: what utilities pay for it is in their prices",
+        ge=0,
+        le=1e5,
+    )
+    water_usd_per_m3: float = field(
+        0.0,
+        "Price of the water that cooling of bought servers takes, sewer included.",
+        unit="USD/m3",
+        default_source="none: no public tariff was found; state yours",
+        ge=0,
+        le=1e4,
+    )
+    energy_escalation_fraction: float = field(
+        0.0,
+        "Rise of the energy price a year, from the second year on.",
+        unit="1/year",
+        default_source="none: today's price at every year",
+        ge=-0.5,
+        le=1,
+    )
     price_level: Literal["low", "typical", "high"] = field(
         "typical",
         "Which of the catalogue's purchase figures is used.",

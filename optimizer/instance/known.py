@@ -224,6 +224,21 @@ def _names(names: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         yield path, names
 
 
+def no_electricity_price(instance: "Instance") -> Iterator[Found]:
+    """Whether the region of the site has no known price of electricity and the planner states none."""
+    site = instance.site
+    if site.electricity_usd_per_kwh is not None or site.tariff is not None:
+        return
+    from optimizer.catalog import load_catalog
+
+    catalog = load_catalog()
+    region = site.electricity_region or catalog.climates[site.climate].electricity_region
+    if catalog.electricity[region].price_usd_per_kwh is None:
+        fix = "Add site.electricity_usd_per_kwh or site.tariff"
+        found = f"{region}, of which none is known"
+        yield Found("E-SITE-104", ("site", "electricity_region"), found, "must have a price", fix)
+
+
 def none_priced(instance: "Instance", rows: "OwnRows") -> Iterator[Found]:
     """Whether not one of the accelerators that were asked for can be had in a way that was asked for."""
     wanted = instance.choices.accelerators

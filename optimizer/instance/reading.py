@@ -240,7 +240,9 @@ def _validated(source: Source, rows_source: Source | None) -> "Instance":
         raise InputError(tuple(problems))
     if rows is not None:
         instance = instance.model_copy(update={"catalog": rows})
-    unpriced = placed(source, known.none_priced(instance, instance.own_rows()))
+    unpriced = placed(
+        source, [*known.no_electricity_price(instance), *known.none_priced(instance, instance.own_rows())]
+    )
     if unpriced:
         raise InputError(tuple(unpriced))
     return instance

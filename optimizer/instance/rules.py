@@ -68,6 +68,30 @@ def _profile_carries(values: Values) -> Iterator[Broken]:
         yield Broken(("hourly_fractions",), "no hour with load", "must have at least one hour above 0")
 
 
+def _one_energy_price(values: Values) -> Iterator[Broken]:
+    given = _given(values, "energy_usd_per_kwh", "hourly_usd_per_kwh")
+    if len(given) != 1:
+        where: Inner = (given[1],) if given else ()
+        allowed = "must be exactly one of energy_usd_per_kwh, hourly_usd_per_kwh"
+        yield Broken(where, " and ".join(given) or "no energy price", allowed)
+
+
+def _tariff_length(values: Values) -> Iterator[Broken]:
+    hours = values.get("hourly_usd_per_kwh")
+    if hours is not None and len(hours) not in PROFILE_LENGTHS:
+        yield Broken(("hourly_usd_per_kwh",), f"{len(hours)} values", "must be 24 (a day) or 168 (a week)")
+
+
+def _periods_in_place(values: Values) -> Iterator[Broken]:
+    if values.get("periods") and values.get("hourly_usd_per_kwh") is not None:
+        yield Broken(("periods",), "periods beside hourly_usd_per_kwh", "must go with energy_usd_per_kwh")
+
+
+def _one_electricity_price(values: Values) -> Iterator[Broken]:
+    if len(_given(values, "electricity_usd_per_kwh", "tariff")) == 2:
+        yield Broken(("tariff",), "tariff beside electricity_usd_per_kwh", "must be one of them")
+
+
 def _one_class_or_several(values: Values) -> Iterator[Broken]:
     single = _given(values, "request", "demand")
     if values.get("classes"):
@@ -189,6 +213,12 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
             Rule("E-TARGETS-023", ("ttft_ms", "latency_ms"), _first_token),
             Rule("E-TARGETS-024", ("weights_gib_per_accelerator", "vram_gib_per_accelerator"), _weights_within_memory),
         ),
+        "Tariff": (
+            Rule("E-SITE-100", ("energy_usd_per_kwh", "hourly_usd_per_kwh"), _one_energy_price),
+            Rule("E-SITE-101", ("hourly_usd_per_kwh",), _tariff_length),
+            Rule("E-SITE-102", ("periods", "hourly_usd_per_kwh"), _periods_in_place),
+        ),
+        "Site": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
         "AcceleratorPrices": (Rule("E-ECONOMICS-020", ("discounts",), _discounts_rise),),
         "OwnRows": (Rule("E-CATALOG-008", ("accelerators", "cooling"), _row_ids),),
         "Instance": (Rule("E-TARGETS-023", ("workload", "targets"), _class_latency),),

@@ -1,9 +1,10 @@
 """Where it stands: power, racks, climate, electricity."""
 
-from optimizer.instance.fields import Frozen, field
+from optimizer.instance.fields import Ruled, field
+from optimizer.instance.tariff import Tariff
 
 
-class Site(Frozen):
+class Site(Ruled):
     """The hall of bought servers. Rented servers stand elsewhere and take none of it."""
 
     climate: str = field(
@@ -12,7 +13,9 @@ class Site(Frozen):
         default_source="Ashburn, Virginia: the largest market",
     )
     electricity_region: str | None = field(
-        None, "Region of the electricity price, by catalogue id.", default_source="the region of the climate"
+        None,
+        "Region of the electricity price and of the grid's carbon, by catalogue id.",
+        default_source="the region of the climate",
     )
     electricity_usd_per_kwh: float | None = field(
         None,
@@ -21,6 +24,21 @@ class Site(Frozen):
         default_source="catalogue price of the region",
         ge=0,
         le=100,
+    )
+    tariff: Tariff | None = field(None, "The utility's tariff, in place of one price for all charges together.")
+    carbon_g_per_kwh: float | None = field(
+        None,
+        "Carbon dioxide of the grid's electricity, life cycle.",
+        unit="g/kWh",
+        default_source="catalogue figure of the region",
+        ge=0,
+        le=5000,
+    )
+    carbon_tonnes_per_year: float | None = field(
+        None, "Most carbon dioxide of the energy of bought servers in a year.", unit="t/year", ge=0
+    )
+    water_m3_per_year: float | None = field(
+        None, "Most water that cooling of bought servers takes in a year.", unit="m3/year", ge=0
     )
     power_kw: float | None = field(
         None, "Most power at the meter: servers, spares and cooling in the hottest hour.", unit="kW", gt=0

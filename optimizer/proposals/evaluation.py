@@ -12,7 +12,7 @@ from optimizer.candidates import Candidates, build_candidates
 from optimizer.catalog import load_catalog
 from optimizer.errors import InputError, InternalError, Problem
 from optimizer.extract import make_plan
-from optimizer.fleet import Fleet, serving_rates
+from optimizer.fleet import Fleet
 from optimizer.instance.model import Instance
 from optimizer.limits import LIMITS, limit
 from optimizer.models import served_model
@@ -22,6 +22,7 @@ from optimizer.plan import Headroom, PackedServers, Plan
 from optimizer.program_data import ProgramData
 from optimizer.proposals.chosen import Chosen, Run, chosen_of, chosen_of_plan, narrowed, outside
 from optimizer.proposals.shape import Proposal
+from optimizer.rates import serving_rates
 from optimizer.schemes import SchemeOption, scheme_options
 from optimizer.screen import Screened, class_demand, demand_weights, screen
 from optimizer.setting import Setting, bought_pool, build_setting
@@ -289,7 +290,7 @@ def _fleet(
         replicas,
         {q: stand.servers for q, stand in chosen.stands.items()},
         {q: stand.spare for q, stand in chosen.stands.items() if stand.spare},
-        serving_rates(data, replicas),
+        serving_rates(data, replicas, {q: stand.servers for q, stand in chosen.stands.items()}),
         _fillings(data, chosen.packing, {d: data.deployments[d].width for d, _ in replicas}),
     )
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from optimizer.plan import BillLine, Plan
+from optimizer.plan import BillLine, Plan, rated_levels
 from optimizer.report.csv_tables import as_csv, to_cents
 from optimizer.report.words import significant, usd
 from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
@@ -137,7 +137,7 @@ def unit_costs(plan: Plan) -> UnitCosts:
     economics = plan.instance.economics
     yearly = plan.bill.usd_per_year
     shapes = {one.name: one.request for one in plan.instance.workload.all_classes()}
-    hours = [level.hours_per_year for level in plan.levels if level.hours_per_year > 0.0]
+    hours = [level.hours_per_year for level in rated_levels(plan)]
     used = output = total = 0.0
     for one in plan.deployments:
         shape = shapes[one.request_class]

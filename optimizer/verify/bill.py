@@ -1,9 +1,8 @@
 """The checker's own bill: scalar, line by line, from counts and the catalogue (docs/method.md section 8)."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from optimizer.catalog.rows import CoolingOption, Trust
@@ -11,48 +10,16 @@ from optimizer.instance.economics import AcceleratorPrices
 from optimizer.plan import Plan
 from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 from optimizer.verify.accuracy import preparation_usd
-from optimizer.verify.facts import ORDINARY_AIR, Facts, GroupFacts, Quote, electricity_quote, rent_quote, server_quote
+from optimizer.verify.facts import ORDINARY_AIR, Facts, GroupFacts, Quote, rent_quote, server_quote
 from optimizer.verify.fleet import Fleet
+from optimizer.verify.lines import Line as Line
+from optimizer.verify.lines import recovery_factor as recovery_factor
+from optimizer.verify.running import carbon_lines, energy_lines, water_lines
 
 _COLOCATION: Final = "colo_wholesale_1mw_plus"
 _RACK: Final = "rack_hardware"
 #: Prices that stand in no catalogue row: defaults of the instance, marked as assumed.
 _ASSUMED: Final[frozenset[tuple[str, str, Trust]]] = frozenset({("", "", "assumed"), ("", "", "user")})
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line as the checker would write it. ``subject`` is a word that the plan's item must contain.
-
-    ``price.sources`` hold what the plan may name as source, date and trust; an empty source leaves the text free.
-    ``price_code`` is the code of a wrong price: another one where the price depends on the size that is reached.
-    ``pool`` is set where the line is about one pool of a server type.
-    """
-
-    component: str
-    subject: str
-    quantity: float
-    unit: str
-    price: Quote
-    factors: tuple[float, ...]
-    is_capital: bool = False
-    price_code: str = "V-PRICE"
-    pool: str = ""
-
-    @property
-    def usd_per_year(self) -> float:
-        """Quantity x price x factors."""
-        return self.quantity * self.price.usd * math.prod(self.factors)
-
-    @property
-    def capital_usd(self) -> float:
-        """Paid at the start."""
-        return self.quantity * self.price.usd if self.is_capital else 0.0
-
-
-def recovery_factor(rate: float, years: float) -> float:
-    """Yearly payment for one dollar of capital over its life."""
-    return 1.0 / years if rate == 0.0 else rate / (1.0 - (1.0 + rate) ** -years)
 
 
 def own_lines(facts: Facts, plan: Plan, fleet: Fleet) -> list[Line]:
@@ -63,7 +30,9 @@ def own_lines(facts: Facts, plan: Plan, fleet: Fleet) -> list[Line]:
         *network,
         *_cooling_lines(facts, fleet),
         *_space_lines(facts, fleet),
-        *_energy_lines(facts, fleet),
+        *energy_lines(facts, fleet),
+        *carbon_lines(facts, fleet),
+        *water_lines(facts, fleet),
         *(_maintenance(facts, line) for line in (*servers, *network)),
         *_rent_lines(facts, fleet),
         *_recovery_lines(facts, plan),
@@ -184,17 +153,6 @@ def _space_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
         # A server too dense for any rack that is allowed stands alone in one; that it may not is told elsewhere.
         racks = -(-one.group.servers // max(1, one.per_rack))
         yield Line("space", one.group.pool, float(racks), "racks", rack, annuity, True)
-
-
-def _energy_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
-    price = electricity_quote(facts)
-    if price is None:
-        return
-    for one in _bought(fleet):
-        energy = fleet.energy_kwh[one.group.pool]
-        idle = (one.idle_kw, HOURS_PER_YEAR, one.pue.mean)
-        yield Line("energy", one.group.pool, float(one.group.servers), "servers", price, idle)
-        yield Line("energy", one.group.pool, energy.requests_kwh, "kWh/year", price, (one.pue.mean,))
 
 
 def _maintenance(facts: Facts, line: Line) -> Line:

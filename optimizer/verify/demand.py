@@ -17,6 +17,12 @@ def check_levels(ledger: Ledger, facts: Facts, plan: Plan) -> None:
         path = f"levels[{place}]"
         ledger.number("V-LEVEL", f"{path}.fraction", found.fraction, own.fraction, "share of the peak")
         ledger.number("V-LEVEL", f"{path}.hours_per_year", found.hours_per_year, own.hours, "hours a year")
+        given_usd, own_usd = found.usd_per_kwh, own.usd_per_kwh
+        known = ledger.same(
+            "V-LEVEL", f"{path}.usd_per_kwh", given_usd is None, own_usd is None, "a price by the tariff"
+        )
+        if known and given_usd is not None and own_usd is not None:
+            ledger.number("V-LEVEL", f"{path}.usd_per_kwh", given_usd, own_usd, "mean energy price of its hours")
 
 
 def check_rates(ledger: Ledger, facts: Facts, plan: Plan) -> None:

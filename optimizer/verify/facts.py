@@ -15,6 +15,7 @@ from optimizer.units import W_PER_KW
 from optimizer.verify.climate import Pue, pue
 from optimizer.verify.load import LoadLevel, load_levels
 from optimizer.verify.model import Served, served
+from optimizer.verify.tariff import weekly_prices
 
 #: Plant that takes what a liquid option leaves in the air; it is also contained in colocation rent.
 ORDINARY_AIR: Final = "air_containment_econ"
@@ -61,8 +62,23 @@ class Facts:
 
     @property
     def busy_levels(self) -> tuple[LoadLevel, ...]:
-        """Levels that last; the others only size the fleet."""
-        return tuple(level for level in self.levels if level.hours > 0)
+        """Levels that last; the others only size the fleet, but for a peak that the utility charges for."""
+        charged = self.demand_usd_per_kw_month > 0
+        return tuple(level for place, level in enumerate(self.levels) if level.hours > 0 or (charged and place == 0))
+
+    @property
+    def demand_usd_per_kw_month(self) -> float:
+        """Charge for the highest metered power."""
+        tariff = self.instance.site.tariff
+        return 0.0 if tariff is None else tariff.demand_usd_per_kw_month
+
+    @property
+    def tonnes_per_kwh(self) -> float:
+        """Carbon dioxide of one kWh at the meter."""
+        site = self.instance.site
+        row = self.catalog.electricity[site.electricity_region or self.climate.electricity_region]
+        grams = row.carbon_g_per_kwh if site.carbon_g_per_kwh is None else site.carbon_g_per_kwh
+        return 0.0 if grams is None else grams / 1e6
 
 
 def gather(instance: Instance) -> Facts:
@@ -78,7 +94,7 @@ def gather(instance: Instance) -> Facts:
             rental_offers=own.rental_offers,
             cooling=own.cooling,
         )
-    choices = instance.choices
+    choices, tariff = instance.choices, instance.site.tariff
     climate = catalog.climates[instance.site.climate]
     model = served(instance.workload.model, catalog)
     return Facts(
@@ -87,7 +103,7 @@ def gather(instance: Instance) -> Facts:
         model=model,
         counts=parameter_counts(model.architecture),
         classes={one.name: one for one in instance.workload.all_classes()},
-        levels=load_levels(instance.workload.load),
+        levels=load_levels(instance.workload.load, None if tariff is None else weekly_prices(tariff)),
         climate=climate,
         accelerators=frozenset(
             (key for key, row in catalog.accelerators.items() if row.availability == "current")
@@ -216,8 +232,11 @@ def _term_price(offer: RentalOffer, sourcing: str) -> float | None:
 
 
 def electricity_quote(facts: Facts) -> Quote | None:
-    """Price of one kWh; None where no retail price is known."""
+    """Mean price of one kWh over the year; None where no retail price is known."""
     site = facts.instance.site
+    if site.tariff is not None:
+        prices = weekly_prices(site.tariff)
+        return Quote.user(sum(prices) / len(prices))
     if site.electricity_usd_per_kwh is not None:
         return Quote.user(site.electricity_usd_per_kwh)
     row = facts.catalog.electricity[site.electricity_region or facts.climate.electricity_region]

@@ -28,10 +28,15 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class PoolEnergy:
-    """Energy of a pool's servers in a year, kWh without PUE: what idles, and what requests add."""
+    """Energy of a pool's servers in a year, kWh without PUE: what idles, and what requests add.
+
+    ``level_kwh`` is the latter at each busy level, ``peak_kw`` what requests draw at the peak.
+    """
 
     idle_kwh: float
     requests_kwh: float
+    level_kwh: tuple[float, ...]
+    peak_kw: float
 
 
 def servers_per_replica(one: Deployment, size: int) -> float:
@@ -96,15 +101,17 @@ def _network(facts: Facts, bought: list[GroupFacts]) -> dict[str, int]:
 
 
 def _energy(facts: Facts, plan: Plan, one: GroupFacts) -> PoolEnergy:
-    requests = 0.0
+    above = [0.0] * len(facts.busy_levels)
     for deployment in plan.deployments:
         if deployment.pool != one.group.pool:
             continue
         above_idle = one.loaded_kw(deployment.prediction.busy_kw_per_server) - one.idle_kw
         servers = servers_per_replica(deployment, one.group.accelerators_per_server)
-        for level, rate in zip(facts.busy_levels, deployment.rates_requests_per_s, strict=True):
-            requests += level.hours * above_idle * servers * rate / deployment.prediction.requests_per_s
-    return PoolEnergy(one.group.servers * one.idle_kw * HOURS_PER_YEAR, requests)
+        for place, rate in enumerate(deployment.rates_requests_per_s):
+            above[place] += above_idle * servers * rate / deployment.prediction.requests_per_s
+    kwh = tuple(level.hours * kw for level, kw in zip(facts.busy_levels, above, strict=True))
+    at_peak = above[0] if facts.demand_usd_per_kw_month else 0.0
+    return PoolEnergy(one.group.servers * one.idle_kw * HOURS_PER_YEAR, sum(kwh), kwh, at_peak)
 
 
 def check_fleet(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> None:
@@ -144,6 +151,31 @@ def check_fleet(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> None:
     ledger.number(
         "V-POWER", "energy_kwh_per_year", plan.energy_kwh_per_year, energy, "idle energy and requests, times PUE"
     )
+    for path, found, own in (
+        ("carbon_tonnes_per_year", plan.carbon_tonnes_per_year, carbon_tonnes(facts, fleet)),
+        ("water_m3_per_year", plan.water_m3_per_year, water_m3(fleet)),
+    ):
+        # An earlier version wrote neither.
+        if found is not None:
+            ledger.number("V-POWER", path, found, own, "what the energy of bought servers brings with it")
+
+
+def carbon_tonnes(facts: Facts, fleet: Fleet) -> float:
+    """Carbon dioxide of the energy of bought servers in a year."""
+    return sum(
+        (energy.idle_kwh + energy.requests_kwh) * fleet.groups[pool].pue.mean * facts.tonnes_per_kwh
+        for pool, energy in fleet.energy_kwh.items()
+    )
+
+
+def water_m3(fleet: Fleet) -> float:
+    """Water that cooling of bought servers takes in a year."""
+    total = 0.0
+    for pool, energy in fleet.energy_kwh.items():
+        option = fleet.groups[pool].option
+        assert option is not None
+        total += (energy.idle_kwh + energy.requests_kwh) * option.water_typical_l_per_kwh / 1000.0
+    return total
 
 
 def _check_spares(ledger: Ledger, plan: Plan, fleet: Fleet) -> None:

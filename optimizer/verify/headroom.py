@@ -9,7 +9,7 @@ from optimizer.plan import Deployment, Headroom, Plan
 from optimizer.verify.demand import capacity_requests_per_s
 from optimizer.verify.facts import Facts
 from optimizer.verify.finding import SOLVED_RELATIVE, Ledger, close
-from optimizer.verify.fleet import Fleet
+from optimizer.verify.fleet import Fleet, carbon_tonnes, water_m3
 from optimizer.verify.load import class_demand
 
 #: Limits of whole numbers: nothing is forgiven.
@@ -85,6 +85,10 @@ def _site(facts: Facts, plan: Plan, fleet: Fleet) -> Iterator[Reach]:
     site, choices = facts.instance.site, facts.instance.choices
     if site.power_kw is not None:
         yield Reach("power_kw", "", site.power_kw, fleet.meter_kw)
+    if site.carbon_tonnes_per_year is not None:
+        yield Reach("carbon_tonnes_per_year", "", site.carbon_tonnes_per_year, carbon_tonnes(facts, fleet))
+    if site.water_m3_per_year is not None:
+        yield Reach("water_m3_per_year", "", site.water_m3_per_year, water_m3(fleet))
     if site.racks is not None:
         yield Reach("racks", "", float(site.racks), float(sum(one.racks for one in plan.servers)))
     for one in fleet.groups.values():

@@ -1,5 +1,6 @@
 """Load levels and demand, by the checker's own arithmetic (docs/method.md section 4)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,31 +13,44 @@ _BANDS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class LoadLevel:
-    """Share of the peak, and hours a year."""
+    """Share of the peak, hours a year, and the energy price of requests in them (None: no tariff)."""
 
     fraction: float
     hours: float
+    usd_per_kwh: float | None = None
 
 
-def load_levels(load: Load) -> tuple[LoadLevel, ...]:
-    """The peak first, then falling."""
+def load_levels(load: Load, prices: Sequence[float] | None = None) -> tuple[LoadLevel, ...]:
+    """The peak first, then falling; ``prices`` are those of the hours of a week."""
+    flat = None if prices is None else sum(prices) / len(prices)
     if load.hourly_fractions is None:
         mean = 1.0 if load.mean_fraction is None else load.mean_fraction
         if mean == 1.0:
-            return (LoadLevel(1.0, HOURS_PER_YEAR),)
-        return (LoadLevel(1.0, 0.0), LoadLevel(mean, HOURS_PER_YEAR))
+            return (LoadLevel(1.0, HOURS_PER_YEAR, flat),)
+        return (LoadLevel(1.0, 0.0, flat), LoadLevel(mean, HOURS_PER_YEAR, flat))
     top = max(load.hourly_fractions)
-    shares = sorted((value / top for value in load.hourly_fractions), reverse=True)
-    each = HOURS_PER_YEAR / len(shares)
-    below = [share for share in shares if share < 1.0]
-    groups: dict[float, list[float]] = {}
-    many = len(set(below)) > _BANDS
-    for share in below:
-        width = (max(below) - min(below)) / _BANDS
-        band = min(int((share - min(below)) / width), _BANDS - 1) if many else share
-        groups.setdefault(band, []).append(share)
-    peak = LoadLevel(1.0, (len(shares) - len(below)) * each)
-    return (peak, *(LoadLevel(sum(group) / len(group), len(group) * each) for group in groups.values()))
+    hours = [value / top for value in load.hourly_fractions]
+    if prices is not None:
+        hours = [hours[place % len(hours)] for place in range(len(prices))]
+    each = HOURS_PER_YEAR / len(hours)
+    below = sorted({share for share in hours if share < 1.0}, reverse=True)
+    many = len(below) > _BANDS
+    # Each hour with its cost per kWh of the peak; a level's price is what its kWh cost over how many they are.
+    groups: dict[float, list[tuple[float, float]]] = {1.0: []}
+    for share, price in sorted(zip(hours, prices or [0.0] * len(hours), strict=True), reverse=True):
+        band = share
+        if share < 1.0 and many:
+            # Negative, so that no band is taken for a share.
+            band = -1.0 - min(int((share - below[-1]) / ((below[0] - below[-1]) / _BANDS)), _BANDS - 1)
+        groups.setdefault(band, []).append((share, price))
+    return tuple(_level(group, each, priced=prices is not None) for group in groups.values())
+
+
+def _level(group: Sequence[tuple[float, float]], each: float, *, priced: bool) -> LoadLevel:
+    energy = sum(share for share, _ in group)
+    paid = sum(share * price for share, price in group)
+    usd = paid / energy if energy else sum(price for _, price in group) / len(group)
+    return LoadLevel(energy / len(group), len(group) * each, usd if priced else None)
 
 
 @dataclass(frozen=True, slots=True)

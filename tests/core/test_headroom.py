@@ -22,7 +22,13 @@ EVERYTHING: dict[str, Any] = {
         "spare_servers": 1,
     },
     "choices": {**BOUGHT, "supply": {"l40s": 800}, "max_accelerator_types": 2},
-    "site": {"power_kw": 1000.0, "racks": 100, "rack_kw": 20.0},
+    "site": {
+        "power_kw": 1000.0,
+        "racks": 100,
+        "rack_kw": 20.0,
+        "carbon_tonnes_per_year": 5000.0,
+        "water_m3_per_year": 9000.0,
+    },
     "economics": {"budget_capex_usd": 1e8, "budget_usd_per_year": 1e8},
 }
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from optimizer.instance.model import Instance
+from optimizer.levels import MAX_LEVELS_BELOW_PEAK
 from optimizer.setting import (
     FAN_FIGURE,
-    MAX_LEVELS_BELOW_PEAK,
     LoadLevel,
     Setting,
     build_setting,

@@ -134,6 +134,18 @@ def spoilt() -> dict[str, dict[str, Any]]:
         "nothing has a price": changed(_NO_RENT),
         "climate unknown": changed({"site/climate": "us_va_asburn"}),
         "region unknown": changed({"site/electricity_region": "Atlantis"}),
+        "region without a price": changed({"site/electricity_region": "CA-ON"}),
+        "tariff beside a price": changed(
+            {"site/electricity_usd_per_kwh": 0.1, "site/tariff": {"energy_usd_per_kwh": 0.05}}
+        ),
+        "tariff without energy": changed({"site/tariff": {"demand_usd_per_kw_month": 12}}),
+        "tariff of twelve hours": changed({"site/tariff": {"hourly_usd_per_kwh": [0.1] * 12}}),
+        "tariff in two forms": changed(
+            {"site/tariff": {"hourly_usd_per_kwh": [0.1] * 24, "periods": [{"usd_per_kwh": 0.2, "hours": [17, 18]}]}}
+        ),
+        "hour of a tariff": changed(
+            {"site/tariff": {"energy_usd_per_kwh": 0.1, "periods": [{"usd_per_kwh": 0.2, "hours": [24]}]}}
+        ),
         "power negative": changed({"site/power_kw": -500}),
         "power in megawatts": changed({"site/power_kw": "0.5 MW"}),
         "rate as a percentage": changed({"economics/discount_rate": 8}),

@@ -8,7 +8,7 @@ the best price found, so nothing cheaper is left out. There is no solver, no arr
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from optimizer.instance.model import Instance
 from tests.oracle.listing import HOURS, RESIDUAL, Column, Listing, Pool, captured, list_instance
 from tests.oracle.packing import maximal_counts
+from tests.oracle.power_costs import Load, Part, cheapest
 
 #: Relative slack of comparisons between sums of floating-point numbers.
 SLACK = 1e-9
@@ -36,8 +37,8 @@ class Choice(NamedTuple):
 class Answer:
     """The least yearly cost (USD), every choice that reaches it within ``TIE``, and how many fleets were looked at.
 
-    ``servers`` (by pool, spares included), accelerators by type, capital, power at the meter and racks are those of one
-    cheapest fleet.
+    ``servers`` (by pool, spares included), accelerators by type, capital, power at the meter, racks, and the carbon (t)
+    and water (m3) of idle servers are those of one cheapest fleet.
     """
 
     usd_per_year: float
@@ -48,6 +49,7 @@ class Answer:
     capital_usd: float
     meter_kw: float
     racks: int
+    idle_caused: tuple[float, float]
 
 
 class TooLarge(Exception):  # noqa: N818 - it reports that the instance is no small one
@@ -59,8 +61,8 @@ def annuity(rate: float, years: float) -> float:
     return 1.0 / years if rate == 0 else rate / (1.0 - (1.0 + rate) ** -years)
 
 
-#: What replicas carry of a class: (capacity, USD for one unit over one hour).
-Parts = tuple[tuple[float, float], ...]
+#: What replicas carry of a class.
+Parts = tuple[Part, ...]
 
 
 class Filling(NamedTuple):
@@ -80,6 +82,8 @@ class Structure:
     accelerators: dict[str, int]
     meter_kw: float
     racks: int
+    room: tuple[float, float]
+    idle_caused: tuple[float, float]
 
 
 @dataclass
@@ -156,6 +160,15 @@ class Money:
         return self.listing.instance.economics.liquid_ready_usd_per_kw * row.server_power_kw
 
 
+def _best_of(several: Sequence[Parts]) -> Parts:
+    """One part that carries as much as the largest of several fillings of a pool, at the least power; or none."""
+    found = [one for parts in several for one in parts]
+    if not found:
+        return ()
+    capacity = max(sum(one.capacity for one in parts) for parts in several)
+    return (min(found, key=lambda one: one.kw)._replace(capacity=capacity),)
+
+
 def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
     """Every way to write ``total`` as an ordered sum of ``parts`` counts."""
     if parts == 1:
@@ -189,7 +202,6 @@ class Enumeration:
         for q, pool in enumerate(self.pools):
             if pool.is_bought:
                 self.by_type.setdefault(pool.server_type.id, []).append(q)
-        self.work = [demand * sum(share * hours for share, hours in listing.levels) for demand in listing.demand]
         self.server_capacity = [
             [self._most_capacity(q, b) for b in range(len(listing.classes))] for q in range(len(self.pools))
         ]
@@ -202,14 +214,27 @@ class Enumeration:
             for q in range(len(self.pools))
         ]
         self.unit_usd = [self._least_server_usd(q) for q in range(len(self.pools))]
-        self.cheapest_energy = [
-            min((self._energy_usd(c) for q in range(len(self.pools)) for c in self.columns[q][b]), default=math.inf)
-            for b in range(len(listing.classes))
-        ]
+        self.least_requests_usd = sum(
+            level.share
+            * demand
+            * min(
+                (listing.power.unit_usd(level, self._part(c, 1)) for row in self.columns for c in row[b]),
+                default=math.inf,
+            )
+            for level in listing.power.levels
+            for b, demand in enumerate(listing.demand)
+        )
 
-    def _energy_usd(self, column: Column) -> float:
-        """USD for one unit of weighted demand over one hour, above idle."""
-        return column.kw_per_unit * self.listing.electricity_usd
+    def _part(self, column: Column, count: int) -> Part:
+        """What so many replicas of a column carry; rented ones cost nothing above their rent."""
+        pool = self.pools[column.pool]
+        return Part(
+            count * column.capacity, column.kw_per_unit, pool.pue_mean, pool.pue_design, self._m3_per_kwh(column.pool)
+        )
+
+    def _m3_per_kwh(self, q: int) -> float:
+        cooling = self.pools[q].cooling
+        return 0.0 if cooling is None else cooling.water_typical_l_per_kwh / 1000.0
 
     def _undominated(self, columns: list[Column]) -> list[Column]:
         """Without columns that replicas of another one replace at no cost, in the accelerators that a replica takes.
@@ -262,12 +287,17 @@ class Enumeration:
         level = f"{self.instance.economics.price_level}_usd_per_accelerator"
         fabric = min(float(getattr(row, level)) for row in self.listing.fabrics[kind.accelerator.scale_out_gb_s])
         usd += fabric * kind.size * self.money.network_share
-        usd += pool.idle_kw * HOURS * pool.pue_mean * self.listing.electricity_usd
+        usd += self._idle_usd(q)
         usd += pool.server_kw * self.money.space_usd_per_kw
         for plant, share in self._heat(q):
             _, marginal, yearly = self.money.plants[plant]
             usd += pool.server_kw * share * marginal * yearly
         return usd + self.money.rack_share_usd / pool.per_rack
+
+    def _idle_usd(self, q: int) -> float:
+        """A year of one idle server."""
+        pool = self.pools[q]
+        return self.listing.power.server_usd(pool.idle_kw, pool.pue_mean, pool.pue_design, self._m3_per_kwh(q))
 
     def _heat(self, q: int) -> list[tuple[str, float]]:
         cooling = self.pools[q].cooling
@@ -315,6 +345,7 @@ class Enumeration:
         money, site, choices = self.money, self.instance.site, self.instance.choices
         yearly = capital = kw = meter = 0.0
         racks = 0
+        caused = [0.0, 0.0]
         used_types: dict[str, int] = {}
         fabric: dict[float, int] = {}
         heat: dict[str, float] = {}
@@ -329,7 +360,9 @@ class Enumeration:
             premium = count * money.premium_usd(q)
             yearly += premium * money.server_share
             capital += premium
-            yearly += count * pool.idle_kw * HOURS * pool.pue_mean * self.listing.electricity_usd
+            yearly += count * self._idle_usd(q)
+            each = self.listing.power.caused(pool.idle_kw * HOURS, pool.pue_mean, self._m3_per_kwh(q))
+            caused = [total + count * used for total, used in zip(caused, each, strict=True)]
             kw += count * pool.server_kw
             meter += count * pool.server_kw * pool.pue_design
             racks += math.ceil(count / pool.per_rack)
@@ -352,6 +385,7 @@ class Enumeration:
             yearly += (fixed + marginal * size) * share
             capital += fixed + marginal * size
         yearly += kw * money.space_usd_per_kw + racks * money.rack_share_usd
+        yearly += self.listing.power.connection_usd if kw else 0.0
         capital += racks * money.rack_usd
         within = (
             (meter, site.power_kw),
@@ -363,7 +397,10 @@ class Enumeration:
         )
         if any(most is not None and value > most * (1.0 + SLACK) for value, most in within):
             return None
-        return Structure(yearly, capital, servers, used_types, meter, racks)
+        room = self.listing.power.room((caused[0], caused[1]))
+        if min(room) < -SLACK * max(caused):
+            return None
+        return Structure(yearly, capital, servers, used_types, meter, racks, room, (caused[0], caused[1]))
 
     # -- bounds ------------------------------------------------------------------------------------------------
 
@@ -392,8 +429,7 @@ class Enumeration:
         for q, count in enumerate(service):
             if count:
                 together -= count * max(usd * self.densest[q][b] for b, usd in enumerate(worth))
-        energy = sum(usd * work for usd, work in zip(self.cheapest_energy, self.work, strict=True))
-        return (total + max(0.0, alone, together) + energy) * (1.0 - SLACK)
+        return (total + max(0.0, alone, together) + self.least_requests_usd) * (1.0 - SLACK)
 
     def may_carry(self, service: tuple[int, ...]) -> bool:
         """Whether every class alone would be served."""
@@ -404,28 +440,30 @@ class Enumeration:
 
     # -- replicas ----------------------------------------------------------------------------------------------
 
-    def requests_usd(self, columns: Parts, b: int) -> float | None:
-        """Least yearly cost of energy above idle of a class, given its parts; None where the peak is not met.
+    def requests_usd(self, parts: Sequence[Parts], room: tuple[float, float]) -> float | None:
+        """Least yearly cost above idle, given the parts of each class; None where the peak or a cap is not kept.
 
         Rates are continuous, so the cheapest energy is used first.
         """
-        parts = sorted(columns, key=lambda one: one[1])
-        demand = self.listing.demand[b]
-        if sum(capacity for capacity, _ in parts) < demand * (1.0 - SLACK):
-            return None
-        total = 0.0
-        for share, hours in self.listing.levels:
-            left = share * demand
-            for capacity, usd in parts:
-                used = min(left, capacity)
-                total += used * usd * hours
-                left -= used
-                if left <= 0.0:
-                    break
-        return total
+        power = self.listing.power
+        loads = []
+        for b, demand in enumerate(self.listing.demand):
+            if sum(one.capacity for one in parts[b]) < demand * (1.0 - SLACK):
+                return None
+            for level in power.levels:
+                options = tuple(
+                    (
+                        one.capacity,
+                        power.unit_usd(level, one),
+                        power.caused(one.kw * level.hours, one.pue_mean, one.m3_per_kwh),
+                    )
+                    for one in parts[b]
+                )
+                loads.append(Load(level.share * demand, options))
+        return cheapest(power, loads, room)
 
     def fillings(
-        self, service: tuple[int, ...], allowed: frozenset[str], most_usd: float
+        self, service: tuple[int, ...], allowed: frozenset[str], most_usd: float, room: tuple[float, float]
     ) -> tuple[float, frozenset[str]] | None:
         """Least yearly energy above idle over every filling of the servers with replicas of the allowed schemes.
 
@@ -439,27 +477,13 @@ class Enumeration:
             if count and (found := self._fillings_of(q, count, allowed & self.schemes_of[q]))
         ]
         # For the bound: all a pool may carry of a class, at its cheapest energy.
-        most = [
-            [
-                (
-                    max(sum(capacity for capacity, _ in one.parts[b]) for one in found),
-                    min((usd for one in found for _, usd in one.parts[b]), default=0.0),
-                )
-                for b in classes
-            ]
-            for found in options
-        ]
+        most = [[_best_of([one.parts[b] for one in found]) for b in classes] for found in options]
         best: list[tuple[float, frozenset[str]]] = []
 
         def extend(position: int, chosen: tuple[Parts, ...], schemes: frozenset[str]) -> None:
             self.spend()
-            total = 0.0
-            for b in classes:
-                usd = self.requests_usd((*chosen[b], *(row[b] for row in most[position:])), b)
-                if usd is None:
-                    return
-                total += usd
-            if total > most_usd or (best and total >= best[0][0]):
+            total = self.requests_usd([chosen[b] + sum((row[b] for row in most[position:]), ()) for b in classes], room)
+            if total is None or total > most_usd or (best and total >= best[0][0]):
                 return
             if position == len(options):
                 best[:] = [(total, schemes)]
@@ -488,7 +512,7 @@ class Enumeration:
         parts: list[Parts] = [() for _ in self.listing.classes]
         for column, count in zip(columns, counts, strict=True):
             if count:
-                parts[column.request_class] += ((count * column.capacity, self._energy_usd(column)),)
+                parts[column.request_class] += (self._part(column, count),)
         return Filling(tuple(parts), frozenset(c.scheme for c, count in zip(columns, counts, strict=True) if count))
 
     def spend(self) -> None:
@@ -541,12 +565,16 @@ class Enumeration:
                     ]
                     if not fitting or fitting[0].usd_per_year + once > best * (1.0 + TIE):
                         continue
-                    least_usd = fitting[0].usd_per_year + once
-                    filled = self.fillings(service, allowed, best * (1.0 + TIE) - least_usd)
-                    if filled is None:
-                        continue
-                    energy, schemes = filled
+                    known: dict[tuple[float, float], tuple[float, frozenset[str]] | None] = {}
                     for one in fitting:
+                        # Structures rise in cost, so what was left for requests of an earlier one is enough for this.
+                        if one.room not in known:
+                            left = best * (1.0 + TIE) - one.usd_per_year - once
+                            known[one.room] = self.fillings(service, allowed, left, one.room) if left >= 0.0 else None
+                        filled = known[one.room]
+                        if filled is None:
+                            continue
+                        energy, schemes = filled
                         usd = one.usd_per_year + once + energy
                         if limits.budget_usd_per_year is not None and usd > limits.budget_usd_per_year * (1.0 + SLACK):
                             continue
@@ -566,7 +594,15 @@ class Enumeration:
         kept = tuple(sorted(choice for choice, usd in found.items() if usd <= best * (1.0 + TIE)))
         servers = {pool.id: count for pool, count in zip(self.pools, cheapest.servers, strict=True) if count}
         return Answer(
-            best, kept, fleets, servers, cheapest.accelerators, capital_usd, cheapest.meter_kw, cheapest.racks
+            best,
+            kept,
+            fleets,
+            servers,
+            cheapest.accelerators,
+            capital_usd,
+            cheapest.meter_kw,
+            cheapest.racks,
+            cheapest.idle_caused,
         )
 
     def _choice(self, servers: tuple[int, ...], schemes: frozenset[str]) -> Choice:

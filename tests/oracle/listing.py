@@ -24,6 +24,7 @@ from optimizer.performance.factors import GENERATIONS, PRECISIONS, Factors, load
 from optimizer.performance.layouts import check_layouts
 from optimizer.performance.serving import ServingPrediction, predict_serving
 from tests.oracle.accuracy import AccuracyQuestion, Prepared
+from tests.oracle.power_costs import PowerCosts, power_costs
 
 HOURS = 8766.0
 TERMS: tuple[Term, ...] = ("on_demand", "reserved_1yr", "reserved_3yr")
@@ -71,8 +72,8 @@ class Column:
     """A deployment in a pool.
 
     ``width`` is accelerators of a replica, all those of its whole servers where it is wider than one. ``capacity`` is
-    weighted demand that one replica carries at the allowed utilization; ``kw_per_unit`` the power above idle at the
-    meter for one unit of weighted demand.
+    weighted demand that one replica carries at the allowed utilization; ``kw_per_unit`` the IT power above idle for
+    one unit of weighted demand, before PUE.
     """
 
     request_class: int
@@ -93,17 +94,22 @@ class Listing:
     catalog: Catalog
     classes: tuple[RequestClass, ...]
     demand: tuple[float, ...]
-    levels: tuple[tuple[float, float], ...]
+    power: PowerCosts
     pools: tuple[Pool, ...]
     columns: tuple[Column, ...]
     scheme_usd: dict[str, float]
     fabrics: dict[float, tuple[Fabric, ...]]
-    electricity_usd: float
 
     def under(self, instance: Instance) -> "Listing":
         """The same for an instance that differs in demand and in limits of the fleet only."""
         classes = instance.workload.all_classes()
-        return replace(self, instance=instance, classes=classes, demand=tuple(demand_of(one) for one in classes))
+        return replace(
+            self,
+            instance=instance,
+            classes=classes,
+            demand=tuple(demand_of(one) for one in classes),
+            power=power_costs(instance, self.catalog),
+        )
 
     def filtered(self, pool_stays: Callable[[Pool], bool], column_stays: Callable[[Column], bool]) -> "Listing":
         """The same with fewer pools and deployments; pools that no deployment runs on go."""
@@ -281,27 +287,6 @@ def list_pools(instance: Instance, catalog: Catalog, fabrics: dict[float, tuple[
             if term in instance.choices.sourcing and term in kind.rent
         )
     return pools
-
-
-def load_levels(instance: Instance) -> tuple[tuple[float, float], ...]:
-    """Section 4: (share of the peak, hours a year) of the levels that have hours."""
-    load = instance.workload.load
-    if load.hourly_fractions is None:
-        return ((1.0 if load.mean_fraction is None else load.mean_fraction, HOURS),)
-    peak = max(load.hourly_fractions)
-    shares = sorted(value / peak for value in load.hourly_fractions)
-    each = HOURS / len(shares)
-    below = [value for value in shares if value < 1.0]
-    levels = [(1.0, each * (len(shares) - len(below)))]
-    if len(set(below)) <= 6:
-        levels += [(value, each * below.count(value)) for value in sorted(set(below))]
-    else:
-        width = (max(below) - min(below)) / 6
-        bands: list[list[float]] = [[] for _ in range(6)]
-        for value in below:
-            bands[min(int((value - min(below)) / width), 5)].append(value)
-        levels += [(sum(band) / len(band), each * len(band)) for band in bands if band]
-    return tuple(levels)
 
 
 def to_architecture(row: ModelArchitecture) -> Architecture:
@@ -633,7 +618,7 @@ def list_instance(instance: Instance) -> Listing:
             if pool.is_bought:
                 busy = busy_air_kw(row, catalog, occupied, is_large_dense=lister.is_large_dense)
                 above = busy * pool.fan_factor + pool.network_kw - pool.idle_kw
-                kw = above * blocks / rps * pool.pue_mean / weight
+                kw = above * blocks / rps / weight
             columns.append(
                 Column(
                     b,
@@ -646,19 +631,14 @@ def list_instance(instance: Instance) -> Listing:
                     kw,
                 )
             )
-    region = instance.site.electricity_region or catalog.climates[instance.site.climate].electricity_region
-    price = instance.site.electricity_usd_per_kwh
-    listed = catalog.electricity[region].price_usd_per_kwh if price is None else price
-    assert listed is not None
     return Listing(
         instance,
         catalog,
         classes,
         tuple(demand_of(one) for one in classes),
-        load_levels(instance),
+        power_costs(instance, catalog),
         tuple(pools),
         tuple(columns),
         {"+".join(key): prepared.capital_usd for key, prepared in schemes.items()},
         fabrics,
-        listed,
     )

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from optimizer.instance.model import Instance
+from tests.oracle import power_features
 from tests.oracle.enumerate import Answer, TooLarge, answer
 from tests.oracle.listing import Listing, list_instance
 
@@ -54,6 +55,8 @@ FEATURES = (
     "recovery step",
     "conservative accuracy",
     "sequence slots",
+    *power_features.FEATURES,
+    *power_features.CAPS,
 )
 #: An instance that takes more steps to enumerate is too large to be drawn.
 MOST_STEPS = 10_000
@@ -378,9 +381,10 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
             yield "bought chosen"
         if any("/buy/" not in key for key in expected.servers):
             yield "rented chosen"
+    yield from power_features.features(instance)
     if len(listing.classes) > 1:
         yield "several classes"
-    if listing.levels != ((1.0, 8766.0),):
+    if len(listing.power.levels) > 1 or listing.power.levels[0].share < 1.0:
         yield "load levels"
     if targets.spare_servers and bought:
         yield "spare servers"
@@ -417,8 +421,10 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
 def draw(seed: int) -> Drawn:
     """The random instance of a seed. Instances too large to enumerate are drawn again, from the same stream."""
     random = Random(f"oracle {seed}")
+    own = Random(f"power {seed}")
     for _ in range(50):
         document = _document(random, seed)
+        power_features.add_prices(own, document)
         listing = list_instance(read(document))
         served = {column.request_class for column in listing.columns}
         empty = len(served) < len(listing.classes)
@@ -429,6 +435,7 @@ def draw(seed: int) -> Drawn:
             free = answer(listing.under(read(document)), MOST_STEPS)
             if free is not None:
                 _set_caps(random, document, free)
+                power_features.add_cap(own, document, *free.idle_caused)
             instance = read(document)
             listing = listing.under(instance)
             expected = answer(listing, MOST_STEPS)

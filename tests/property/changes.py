@@ -90,6 +90,8 @@ def _lower_demand(document: Document) -> bool:
 #: Limits made looser: the cost may not rise.
 LOOSER: dict[str, Change] = {
     "more power": _scaled("site", "power_kw", 1.25),
+    "more carbon": _scaled("site", "carbon_tonnes_per_year", 1.3),
+    "more water": _scaled("site", "water_m3_per_year", 1.3),
     "power without limit": _dropped("site", "power_kw"),
     "one more rack": _more("site", "racks"),
     "more power per rack": _scaled("site", "rack_kw", 1.5),
@@ -185,6 +187,15 @@ def times_dearer(factor: float) -> Change:
         site = document.get("site", {})
         if site.get("electricity_usd_per_kwh") is not None:
             site["electricity_usd_per_kwh"] *= factor
+        for key in ("carbon_usd_per_tonne", "water_usd_per_m3"):
+            if economics.get(key) is not None:
+                economics[key] *= factor
+        tariff = site.get("tariff") or {}
+        for part in [tariff, *tariff.get("periods", [])]:
+            for key in part:
+                if key.endswith(("_usd_per_kwh", "usd_per_kwh", "_usd_per_kw_month", "_usd_per_month")):
+                    value = part[key]
+                    part[key] = [one * factor for one in value] if isinstance(value, list) else value * factor
         return True
 
     return apply

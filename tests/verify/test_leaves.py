@@ -23,6 +23,8 @@ SECTIONS = (
     "accelerators",
     "power_kw",
     "energy_kwh_per_year",
+    "carbon_tonnes_per_year",
+    "water_m3_per_year",
     "bill",
     "headroom",
     "runners_up",
