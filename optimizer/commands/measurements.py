@@ -8,6 +8,7 @@ from optimizer.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from optimizer.performance.factors import Factors
+    from optimizer.performance.training.constants import TrainingCalibration
 
 
 def read_text(path: Path) -> str:
@@ -34,6 +35,27 @@ def factors_of(path: Path | None) -> "Factors":
         return factors_with(calibration)
     except (KeyError, TypeError, ValueError) as error:
         raise bad(path, str(error), "must be written by optimize calibrate") from None
+
+
+def is_training(text: str, kind: str | None) -> bool:
+    """Whether a table holds training steps: as said, else by its columns."""
+    if kind is not None:
+        return kind == "training"
+    from optimizer.calibration.training.rows import is_training_table
+
+    return is_training_table([name.strip().strip('"') for name in text.partition("\n")[0].split(",")])
+
+
+def training_calibration_of(path: Path | None) -> "TrainingCalibration":
+    """The packaged training calibration, or that of a file laid over it."""
+    from optimizer.performance.training.constants import calibration_with
+
+    if path is None:
+        return calibration_with(None)
+    try:
+        return calibration_with(json.loads(read_text(path)))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise bad(path, str(error), "must be written by optimize calibrate from training steps") from None
 
 
 def percent(share: float | None) -> str:

@@ -7,10 +7,13 @@ The interface (kept stable)::
                          context_parallel=..., expert_parallel=..., zero_stage=..., recompute=..., micro_batch=...,
                          sequence_parallel=...)                      # columns; scalars broadcast; codes of RECOMPUTE
     found = predict_step(model, layouts, TrainingAccelerator(...), sequence_length=8192, global_batch_tokens=16e6,
-                         precision="bf16", stack="", optimizer_state="adam", calibration=None)   # StepPrediction
+                         precision="bf16", stack="", optimizer_state="adam_bf16_gradients", calibration=None)
     share = goodput(accelerators, mtbf_accelerator_hours=..., checkpoint_blocking_s=..., checkpoint_interval_s=None,
                     restart_s=..., fault_tolerant_replicas=1)        # Goodput
     time = run_days(found.step_s, tokens=..., global_batch_tokens=..., accelerators=..., goodput_fraction=...)
+
+``enumerate_layouts(...)`` lists every layout of a number of accelerators that divides as it must. ``StepPrediction``
+has ``fits`` (the stated memory formula, for planning) beside ``can_run`` (nobody can run it where False).
 
 ``flop_per_token(model, sequence_length, convention)`` counts FLOP by the conventions of ``CONVENTIONS``;
 ``memory_gib(...)`` is the peak that ``predict_step`` compares with the accelerator's memory.
@@ -22,6 +25,7 @@ from optimizer.performance.training.hardware import PRECISIONS, TrainingAccelera
 from optimizer.performance.training.layouts import RECOMPUTE, Layouts
 from optimizer.performance.training.memory import STATES, memory_gib
 from optimizer.performance.training.model import TrainingModel
+from optimizer.performance.training.search import enumerate_layouts
 from optimizer.performance.training.step import StepPrediction, predict_step
 
 __all__ = [
@@ -35,6 +39,7 @@ __all__ = [
     "StepPrediction",
     "TrainingAccelerator",
     "TrainingModel",
+    "enumerate_layouts",
     "flop_per_token",
     "goodput",
     "memory_gib",

@@ -36,6 +36,7 @@ class TrainingAccelerator:
     """One accelerator; rates dense, per accelerator, links one way. 0 means that it has none.
 
     ``scale_up_domain`` accelerators are joined by ``scale_up_gb_s``; beyond them ``scale_out_gb_s`` carries.
+    ``tdp_w`` 0: not known, no correction of clocks.
     """
 
     id: str
@@ -49,6 +50,7 @@ class TrainingAccelerator:
     scale_up_domain: int
     scale_out_gb_s: float
     pcie_gb_s: float = 64.0
+    tdp_w: float = 0.0
 
     def peak_tflops(self, precision: str) -> float:
         """Dense peak in a format, 0 where the hardware has none."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from optimizer.performance.factors import FloatArray
 
 #: What is computed again in the backward pass; ``Layouts.recompute`` points into this.
-RECOMPUTE: Final = ("none", "selective", "full")
+RECOMPUTE: Final = ("none", "selective", "full", "operators")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +19,8 @@ class Layouts:
     ``accelerators`` = tensor x pipeline x data x context parallel. ``expert_parallel`` divides the experts among
     ranks that are otherwise data, context or tensor parallel. ``virtual_stages`` is model chunks a pipeline stage.
     ``zero_stage`` 0: whole copies; 1: optimizer state divided over data parallel; 2: gradients too; 3: weights
-    too (FSDP). ``recompute`` is a code into ``RECOMPUTE``. ``micro_batch`` is sequences. ``sequence_parallel`` is 1
+    too (FSDP). ``recompute`` is a code into ``RECOMPUTE``: nothing, attention only, whole layers, or every second
+    matrix product (the per-operator policy of torchtitan). ``micro_batch`` is sequences. ``sequence_parallel`` is 1
     where norms and dropout are divided over tensor-parallel ranks.
     """
 

@@ -53,6 +53,13 @@ class TrainingModel:
     expert_width: float = 0.0
     expert_hidden_size: float = 0.0
     linear_layers: int = 0
+    linear_width: float = 0.0
+
+    @property
+    def signature(self) -> str:
+        """What tells one shape from another, whatever its name: calibrated effects of known models hang on it."""
+        shape = (self.layers, self.hidden_size, self.attention_heads, self.key_value_heads, self.experts)
+        return "-".join(str(one) for one in (*shape, round(self.mlp_width)))
 
     @property
     def is_dense(self) -> bool:
@@ -104,6 +111,8 @@ class TrainingModel:
             expert_width=float(a.moe_ffn_size),
             expert_hidden_size=float(a.moe_latent_size or a.hidden_size),
             linear_layers=a.linear_layers,
+            # Input, gate and output projection are three matrices of hidden x width in both kinds of such layers.
+            linear_width=a.linear_parameters_per_layer / (3.0 * a.hidden_size),
         )
 
     @classmethod
