@@ -3,9 +3,9 @@
 Activations of a layer and micro-batch, in bytes a token of width h (16-bit values that the backward pass needs,
 Korthikanti et al. 2022): inputs and outputs of two norms 8, query, key and value, attention's output 2, the MLP's two
 (or, gated, three) widths at 2 each way, dropout masks 2 where there is dropout; 34 for the GPT of that paper. Early
-software keeps the scores too: 5 a s / h. Nothing but the layer's input is kept under full recomputation, everything but the scores under
-selective. The first of p stages holds p micro-batches of L/p layers: L layers; interleaving adds the factor
-1 + (p - 1)/(p v).
+software keeps the scores too: 5 a s / h. Nothing but the layer's input is kept under full recomputation, everything
+but the scores under selective. The first of p stages holds p micro-batches of L/p layers: L layers; interleaving adds
+the factor 1 + (p - 1)/(p v).
 
 Sources of the bytes of states: Rajbhandari et al. 2020 (ZeRO), Megatron-LM's table of its distributed optimizer.
 """
