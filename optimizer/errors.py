@@ -125,6 +125,7 @@ SECTIONS: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = MappingProxyType(
         "SITE": ("`site`", (1, 2, 3, 7)),
         "ECONOMICS": ("`economics`", (1, 2, 3, 4, 5, 6, 7, 8)),
         "CATALOG": ("`catalog`, or the file that it names", (1, 2, 3, 4, 5, 7, 8, 9)),
+        "UNCERTAINTY": ("`uncertainty`", (1, 2, 3, 4, 5, 6)),
         "SOLVER": ("`solver`", (1, 2, 3)),
         "PROPOSAL": ("a proposal", (1, 2, 3, 4, 5, 6, 7)),
     }
@@ -238,6 +239,31 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "Quantity discounts are out of order.",
         "Sort them: counts must rise, discounts must not fall.",
     ),
+    (
+        "E-UNCERTAINTY-401",
+        "A distribution lacks one of its parameters, or has one of another distribution.",
+        "Give the parameters that the message lists.",
+    ),
+    ("E-UNCERTAINTY-402", "Least, likeliest and largest value are out of order.", "Write low < high, mode between."),
+    ("E-UNCERTAINTY-403", "Probabilities do not belong to the values.", "Give one for each value; they sum to 1."),
+    ("E-UNCERTAINTY-404", "A field is uncertain twice.", "Keep one distribution a field."),
+    (
+        "E-UNCERTAINTY-405",
+        "A correlation is not between two uncertain fields, or correlations contradict each other.",
+        "Name two uncertain fields, each pair once; move correlations towards 0.",
+    ),
+    (
+        "E-UNCERTAINTY-406",
+        "An uncertain field is no number of the instance, or has no value now to be multiplied.",
+        "Use the nearest name that the message gives, or state the field.",
+    ),
+    (
+        "E-UNCERTAINTY-407",
+        "A scenario that was drawn is no valid instance.",
+        "Narrow the distribution, or cut it off with low and high.",
+    ),
+    ("E-UNCERTAINTY-408", "Nothing is uncertain.", "Name fields with their distributions in `uncertainty.fields`."),
+    ("E-UNCERTAINTY-409", "Hardly any scenario has a plan.", "Narrow the distributions, or loosen the limits."),
     (
         "E-OUTPUT-001",
         "The output file exists and is not a plan of this instance.",

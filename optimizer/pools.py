@@ -43,6 +43,17 @@ def undominated_pools(data: ProgramData) -> tuple[str, ...]:
     and fabrics count servers of a type whatever pool they are in; racks, power, capital and cost do not rise. Of
     equal pools the first stays.
     """
+    better = dominating_pools(data)
+    removed: set[str] = set()
+    order = {q: position for position, q in enumerate(data.pools)}
+    for a in data.pools:
+        if any(b not in removed and not (a in better[b] and order[a] < order[b]) for b in better[a]):
+            removed.add(a)
+    return tuple(q for q in data.pools if q not in removed)
+
+
+def dominating_pools(data: ProgramData) -> dict[str, set[str]]:
+    """For each pool those that dominate it (``undominated_pools`` says when), itself left out."""
     groups = data.server_types
     by_type: dict[str, list[Offered]] = {}
     for one in data.deployments.values():
@@ -59,16 +70,10 @@ def undominated_pools(data: ProgramData) -> tuple[str, ...]:
             better[a] = {
                 b for b in rented if b != a and data.pools[b].server_type.rent[data.pools[b].sourcing].usd <= price
             }
-    removed: set[str] = set()
-    order = {q: position for position, q in enumerate(data.pools)}
-    for a in data.pools:
-        for b in better[a]:
-            if b in removed or (a in better[b] and order[a] < order[b]):
-                continue
-            if not data.pools[a].is_bought or _plants_allow(data, a, b, better, groups):
-                removed.add(a)
-                break
-    return tuple(q for q in data.pools if q not in removed)
+    return {
+        a: {b for b in members if not data.pools[a].is_bought or _plants_allow(data, a, b, better, groups)}
+        for a, members in better.items()
+    }
 
 
 def _no_worse(data: ProgramData, a: str, b: str, figures: Mapping[str, _Figures]) -> bool:
@@ -164,6 +169,16 @@ def undominated_schemes(data: ProgramData) -> list[Pair]:
     Two recovery steps of one format differ in cost alone, so only the cheaper is left. Of equal schemes the first in
     name stays.
     """
+    better = dominating_schemes(data)
+    removed: set[str] = set()
+    for s in sorted(better):
+        if any(t not in removed and not (s < t and s in better[t]) for t in better[s]):
+            removed.add(s)
+    return [pair for pair in data.pairs if data.deployments[pair[0]].scheme not in removed]
+
+
+def dominating_schemes(data: ProgramData) -> dict[str, set[str]]:
+    """For each scheme those that dominate it (``undominated_schemes`` says when), itself left out."""
     prepared = {key[1]: usd for key, usd in data.yearly_by_quantity.items() if key[0] == "SchemePrepared"}
     schemes = sorted({one.scheme for one in data.deployments.values()})
     members = {s: [one for one in data.deployments.values() if one.scheme == s] for s in schemes}
@@ -174,13 +189,7 @@ def undominated_schemes(data: ProgramData) -> list[Pair]:
             return False
         return all(any(_covers(figures[b.id], figures[a.id]) for b in members[t]) for a in members[s])
 
-    removed: set[str] = set()
-    for s in schemes:
-        for t in schemes:
-            if t != s and t not in removed and beats(t, s) and not (s < t and beats(s, t)):
-                removed.add(s)
-                break
-    return [pair for pair in data.pairs if data.deployments[pair[0]].scheme not in removed]
+    return {s: {t for t in schemes if t != s and beats(t, s)} for s in schemes}
 
 
 def _needs(data: ProgramData, one: Offered) -> tuple[int, str, int, float, float, float]:

@@ -40,15 +40,20 @@ def build_program(data: ProgramData) -> ConcreteModel:
     """The mixed-integer program of ``data``; its objective is USD per hour."""
     with PauseGC():
         model = ConcreteModel(name="gpu_cluster")
-        add_variables(model, data)
-        add_quantities(model, data)
-        add_price_tiers(model, data)
-        for family in constraints.FAMILIES:
-            add = getattr(family, "add", None)
-            if add is not None:
-                add(model, data)
-        add_costs(model, data)
+        state_program(model, data)
     return model
+
+
+def state_program(model: Any, data: ProgramData) -> None:
+    """State the program of ``data`` on a model, or on a block of a larger one."""
+    add_variables(model, data)
+    add_quantities(model, data)
+    add_price_tiers(model, data)
+    for family in constraints.FAMILIES:
+        add = getattr(family, "add", None)
+        if add is not None:
+            add(model, data)
+    add_costs(model, data)
 
 
 def add_variables(model: Any, data: ProgramData) -> None:

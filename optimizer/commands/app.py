@@ -41,6 +41,7 @@ VERBS: Final = MappingProxyType(
         "report": Verb("report", "Show or write a plan's bill of materials and bill by year."),
         "compare": Verb("compare", "Compare buying with renting, and where one overtakes the other."),
         "tornado": Verb("tornado", "Rank the assumptions that move an instance's cost most."),
+        "robust": Verb("robust", "Choose what to buy when prices, demand or speed are uncertain."),
         "estimate": Verb("estimate", "Predict one deployment: memory, latency, throughput, power."),
         "validate": Verb("validate", "Compare predictions with a table of measurements."),
         "calibrate": Verb("calibrate", "Fit the constants to your own measurements."),

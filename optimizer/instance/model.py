@@ -11,6 +11,7 @@ from optimizer.instance.fields import REQUIRED, Ruled, field
 from optimizer.instance.site import Site
 from optimizer.instance.solver import SolverOptions
 from optimizer.instance.targets import Targets
+from optimizer.instance.uncertainty import Uncertainty
 from optimizer.instance.workload import ServingWorkload
 
 FORMAT_VERSION = 1
@@ -40,6 +41,7 @@ class Instance(Ruled):
     site: Site = field(Site(), "Where it stands.")
     economics: Economics = field(Economics(), "What it costs.")
     catalog: OwnRows | str = field(OwnRows(), "The planner's own catalogue rows, or the path of a JSON file with them.")
+    uncertainty: Uncertainty | None = field(None, "What is not known, for `optimize robust`.")
     solver: SolverOptions = field(SolverOptions(), "How it is solved.")
 
     def own_rows(self) -> OwnRows:

@@ -240,11 +240,13 @@ def _validated(source: Source, rows_source: Source | None) -> "Instance":
         raise InputError(tuple(problems))
     if rows is not None:
         instance = instance.model_copy(update={"catalog": rows})
-    unpriced = placed(
-        source, [*known.no_electricity_price(instance), *known.none_priced(instance, instance.own_rows())]
-    )
-    if unpriced:
-        raise InputError(tuple(unpriced))
+    late = [*known.no_electricity_price(instance), *known.none_priced(instance, instance.own_rows())]
+    if instance.uncertainty is not None:
+        from optimizer.instance.uncertain_paths import bad_paths
+
+        late += bad_paths(instance)
+    if late:
+        raise InputError(tuple(placed(source, late)))
     return instance
 
 

@@ -188,6 +188,100 @@ def _class_latency(values: Values) -> Iterator[Broken]:
             yield Broken(where, f"ttft_ms {merged['ttft_ms']:g} ms for this class", broken.allowed)
 
 
+#: Parameters of each distribution: those it needs, those it may have.
+DISTRIBUTIONS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = MappingProxyType(
+    {
+        "uniform": (("low", "high"), ()),
+        "triangular": (("low", "mode", "high"), ()),
+        "normal": (("mean", "standard_deviation"), ("low", "high")),
+        "lognormal": (("median", "log_standard_deviation"), ("low", "high")),
+        "discrete": (("values", "probabilities"), ()),
+    }
+)
+_PARAMETERS: Final = tuple(dict.fromkeys(name for needed, may in DISTRIBUTIONS.values() for name in (*needed, *may)))
+
+
+def _parameters(values: Values) -> Iterator[Broken]:
+    kind = str(values.get("distribution"))
+    if kind not in DISTRIBUTIONS:
+        return
+    needed, may = DISTRIBUTIONS[kind]
+    for name in needed:
+        if values.get(name) is None:
+            yield Broken((), f"{kind} without {name}", f"must have {', '.join(needed)}")
+    for name in _given(values, *_PARAMETERS):
+        if name not in (*needed, *may):
+            yield Broken((name,), f"{name} beside {kind}", f"must be among {', '.join((*needed, *may))}")
+
+
+def _spread(values: Values) -> Iterator[Broken]:
+    low, mode, high = (values.get(name) for name in ("low", "mode", "high"))
+    if low is not None and high is not None and low >= high:
+        yield Broken(("high",), f"{high:g}", f"must be > {low:g}, low")
+    elif mode is not None and ((low is not None and mode < low) or (high is not None and mode > high)):
+        yield Broken(("mode",), f"{mode:g}", f"must be between low and high, {low:g} and {high:g}")
+
+
+def _probabilities(values: Values) -> Iterator[Broken]:
+    points, weights = values.get("values"), values.get("probabilities")
+    if points is None or weights is None:
+        return
+    if len(points) != len(weights):
+        yield Broken(("probabilities",), f"{len(weights)} of them", f"must be {len(points)}, one for each value")
+    elif abs(sum(weights) - 1.0) > 1e-6:
+        yield Broken(("probabilities",), f"a sum of {sum(weights):g}", "must sum to 1")
+
+
+def _uncertain_once(values: Values) -> Iterator[Broken]:
+    seen: dict[str, int] = {}
+    for index, one in enumerate(values.get("fields") or ()):
+        if one["field"] in seen:
+            yield Broken(("fields", index, "field"), f"the field of fields[{seen[one['field']]}]", "must be named once")
+        else:
+            seen[one["field"]] = index
+
+
+def _correlated(values: Values) -> Iterator[Broken]:
+    names = [one["field"] for one in values.get("fields") or ()]
+    seen: set[frozenset[str]] = set()
+    sound = True
+    for index, one in enumerate(values.get("correlations") or ()):
+        for key in ("first", "second"):
+            if one[key] not in names:
+                sound = False
+                yield Broken(("correlations", index, key), f'"{one[key]}"', "must be one of the uncertain fields")
+        pair = frozenset((one["first"], one["second"]))
+        if len(pair) == 1 or pair in seen:
+            sound = False
+            found = "a field with itself" if len(pair) == 1 else "a pair that is given before"
+            yield Broken(("correlations", index), found, "must be two fields, each pair once")
+        seen.add(pair)
+    if sound and len(names) == len(set(names)) and not _positive_definite(names, values.get("correlations") or ()):
+        allowed = "must be possible together: their matrix must be positive definite. Move them towards 0"
+        yield Broken(("correlations",), "correlations that contradict each other", allowed)
+
+
+def _positive_definite(names: list[str], correlations: Any) -> bool:
+    """Whether a matrix of correlations has a Cholesky factor; in plain Python, since a file is read without numpy."""
+    place = {name: index for index, name in enumerate(names)}
+    size = len(names)
+    matrix = [[1.0 if row == column else 0.0 for column in range(size)] for row in range(size)]
+    for one in correlations:
+        row, column = place[one["first"]], place[one["second"]]
+        matrix[row][column] = matrix[column][row] = one["rank_correlation"]
+    factor = [[0.0] * size for _ in range(size)]
+    for row in range(size):
+        for column in range(row + 1):
+            left = matrix[row][column] - sum(factor[row][k] * factor[column][k] for k in range(column))
+            if row == column:
+                if left <= 1e-9:
+                    return False
+                factor[row][row] = left**0.5
+            else:
+                factor[row][column] = left / factor[column][column]
+    return True
+
+
 #: Rules by shape, in the order in which they are told.
 RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
     {
@@ -221,6 +315,15 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
         "Site": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
         "AcceleratorPrices": (Rule("E-ECONOMICS-020", ("discounts",), _discounts_rise),),
         "OwnRows": (Rule("E-CATALOG-008", ("accelerators", "cooling"), _row_ids),),
+        "UncertainField": (
+            Rule("E-UNCERTAINTY-401", ("distribution", *_PARAMETERS), _parameters),
+            Rule("E-UNCERTAINTY-402", ("low", "mode", "high"), _spread),
+            Rule("E-UNCERTAINTY-403", ("values", "probabilities"), _probabilities),
+        ),
+        "Uncertainty": (
+            Rule("E-UNCERTAINTY-404", ("fields",), _uncertain_once),
+            Rule("E-UNCERTAINTY-405", ("fields", "correlations"), _correlated),
+        ),
         "Instance": (Rule("E-TARGETS-023", ("workload", "targets"), _class_latency),),
     }
 )

@@ -1,11 +1,16 @@
 """The best plan of an instance without what a study does not read: no runners-up, no diagnosis."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from optimizer.catalog import Catalog, load_catalog
 from optimizer.errors import InternalError, SolverError, StoppedWithoutPlan
 from optimizer.instance.model import Instance
 from optimizer.plan import Plan
+
+if TYPE_CHECKING:
+    from optimizer.offer import Offer
+    from optimizer.solver import Options
 
 
 def prepared(instance: Instance, instance_path: Path | None = None) -> Instance:
@@ -27,21 +32,12 @@ def best_plan(instance: Instance, catalog: Catalog | None = None) -> Plan | None
     our own check refused the plan.
     """
     from optimizer.answer import answer, plan_of
-    from optimizer.candidates import build_candidates
-    from optimizer.models import served_model
-    from optimizer.offer import Without, make_offer
-    from optimizer.performance.factors import load_factors
-    from optimizer.schemes import scheme_options
-    from optimizer.screen import screen
-    from optimizer.setting import build_setting
-    from optimizer.solver import Options, Reason
+    from optimizer.offer import Without
+    from optimizer.solver import Reason
     from optimizer.verify import verify
 
-    asked = instance.solver
-    options = Options(gap=asked.gap, time_limit_s=asked.time_limit_s, threads=asked.threads, seed=asked.seed)
-    setting = build_setting(instance, load_catalog() if catalog is None else catalog)
-    model = served_model(instance, setting.catalog)
-    offer = make_offer(screen(build_candidates(setting, model, scheme_options(setting, model), load_factors())))
+    options = options_of(instance)
+    offer = offer_of(instance, catalog)
     found = answer(offer, options, Without())
     if found.fleet is None:
         if found.outcome.reason is Reason.INFEASIBLE:
@@ -56,17 +52,40 @@ def best_plan(instance: Instance, catalog: Catalog | None = None) -> Plan | None
     return plan
 
 
+def options_of(instance: Instance) -> "Options":
+    """The solver's options that an instance asks for."""
+    from optimizer.solver import Options
+
+    asked = instance.solver
+    return Options(gap=asked.gap, time_limit_s=asked.time_limit_s, threads=asked.threads, seed=asked.seed)
+
+
+def offer_of(instance: Instance, catalog: Catalog | None = None) -> "Offer":
+    """What may be chosen for a prepared instance, screened and priced, on the packaged catalogue or another one."""
+    from optimizer.candidates import build_candidates
+    from optimizer.models import served_model
+    from optimizer.offer import make_offer
+    from optimizer.performance.factors import factors_with
+    from optimizer.schemes import scheme_options
+    from optimizer.screen import screen
+    from optimizer.setting import build_setting
+
+    setting = build_setting(instance, load_catalog() if catalog is None else catalog)
+    model = served_model(instance, setting.catalog)
+    factors = factors_with(instance.workload.calibration_document())
+    return make_offer(screen(build_candidates(setting, model, scheme_options(setting, model), factors)))
+
+
+def server_words(count: int, server_type: str, sourcing: str, cooling: str | None) -> str:
+    """Servers of one pool: 2 x h100-80gb-sxm x8 (bought, rdhx_passive)."""
+    terms = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
+    how = f"bought, {cooling}" if cooling is not None else f"rented {terms.get(sourcing, sourcing)}"
+    return f"{count} x {server_type} ({how})"
+
+
 def summary(plan: Plan) -> str:
     """What is bought and rented, on one line."""
-    terms = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
-    parts = []
-    for group in plan.servers:
-        how = (
-            f"bought, {group.cooling}"
-            if group.cooling is not None
-            else f"rented {terms.get(group.sourcing, group.sourcing)}"
-        )
-        parts.append(f"{group.servers} x {group.server_type} ({how})")
+    parts = [server_words(one.servers, one.server_type, one.sourcing, one.cooling) for one in plan.servers]
     schemes = sorted(
         {one.scheme if one.recovery == "none" else f"{one.scheme}+{one.recovery}" for one in plan.deployments}
     )

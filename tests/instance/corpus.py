@@ -51,6 +51,17 @@ _NO_RENT: Final[dict[str, Any]] = {
 }
 
 
+_THREE: Final = ("targets.tpot_ms", "targets.ttft_ms", "site.power_kw")
+
+
+def _uncertain(field: str, distribution: str, **parameters: Any) -> dict[str, Any]:
+    return {"field": field, "distribution": distribution, **parameters}
+
+
+def _tied(first: str, second: str, rank_correlation: float) -> dict[str, Any]:
+    return {"first": first, "second": second, "rank_correlation": rank_correlation}
+
+
 def spoilt() -> dict[str, dict[str, Any]]:
     """Instances by the name of their fault."""
     row = "catalog/purchase_prices/0"
@@ -132,6 +143,60 @@ def spoilt() -> dict[str, dict[str, Any]]:
         "sourcing unknown": changed({"choices/sourcing/0": "rent"}),
         "cooling unknown": changed({"choices/cooling/0": "air_crak"}),
         "nothing has a price": changed(_NO_RENT),
+        "uncertain, no fields known there": changed({"uncertainty": {"field": []}}),
+        "uncertain, every parameter wrong": changed(
+            {
+                "uncertainty": {
+                    "fields": [
+                        _uncertain("targets.tpot_ms", "uniform", low=1),
+                        _uncertain("targets.ttft_ms", "normal", mean=1, standard_deviation=2, mode=3),
+                        _uncertain("site.power_kw", "triangular", low=3, mode=2, high=2),
+                        _uncertain("site.power_kw", "triangular", low=1, mode=5, high=2),
+                        _uncertain("economics.discount_rate", "discrete", values=[1, 2], probabilities=[1]),
+                        _uncertain("economics.horizon_years", "discrete", values=[1, 2], probabilities=[0.5, 0.6]),
+                        _uncertain("economics.server_life_years", "normall", mean=1, standard_deviation=-1),
+                        {"field": "", "distribution": "uniform", "low": "1", "high": 2},
+                        {"distribution": "uniform", "low": 1, "high": 2},
+                        _uncertain("economics.rack_usd", "discrete", values=[], probabilities=[1.5]),
+                    ],
+                    "scenarios": 1,
+                    "risk_level": 90,
+                }
+            }
+        ),
+        "uncertain twice, correlations astray": changed(
+            {
+                "uncertainty": {
+                    "fields": [_uncertain(name, "uniform", low=1, high=2) for name in _THREE[:2] * 2],
+                    "correlations": [_tied(_THREE[0], "targets.tpot", 0.5), _tied(_THREE[0], _THREE[0], 0.5)],
+                }
+            }
+        ),
+        "correlations that contradict": changed(
+            {
+                "uncertainty": {
+                    "fields": [_uncertain(name, "uniform", low=1, high=2) for name in _THREE],
+                    "correlations": [
+                        _tied(_THREE[0], _THREE[1], 0.9),
+                        _tied(_THREE[1], _THREE[2], 0.9),
+                        _tied(_THREE[0], _THREE[2], -0.9),
+                    ],
+                }
+            }
+        ),
+        "uncertain field misspelt": changed(
+            {"uncertainty": {"fields": [_uncertain("targets.tpott_ms", "uniform", low=1, high=2)]}}
+        ),
+        "uncertain fields that are no numbers": changed(
+            {
+                "uncertainty": {
+                    "fields": [
+                        _uncertain("choices.schemes", "uniform", low=1, high=2),
+                        _uncertain("solver.gap", "uniform", low=0.1, high=0.2),
+                    ]
+                }
+            }
+        ),
         "climate unknown": changed({"site/climate": "us_va_asburn"}),
         "region unknown": changed({"site/electricity_region": "Atlantis"}),
         "region without a price": changed({"site/electricity_region": "CA-ON"}),

@@ -26,6 +26,10 @@ ELSEWHERE = {
     "E-WORKLOAD-032",
     "E-OUTPUT-001",
     "E-OUTPUT-002",
+    # What drawing scenarios finds: tests/studies.
+    "E-UNCERTAINTY-407",
+    "E-UNCERTAINTY-408",
+    "E-UNCERTAINTY-409",
     # What a sweep is asked: tests/studies.
     *(code for code in CODES if code.startswith("E-SWEEP-")),
 }
