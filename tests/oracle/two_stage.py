@@ -96,7 +96,7 @@ def _cost(one: Enumeration, servers: Counts, prepared: frozenset[str]) -> float:
     for service in _services(one, servers):
         if not one.may_carry(service):
             continue
-        filled = one.fillings(service, allowed, math.inf)
+        filled = one.fillings(service, allowed, math.inf, structure.room)
         if filled is not None:
             best = min(best, structure.usd_per_year + capital * one.money.horizon_share + filled[0])
     if limits.budget_usd_per_year is not None and best > limits.budget_usd_per_year * (1 + SLACK):
