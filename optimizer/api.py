@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from optimizer.diagnosis import Diagnosis
 from optimizer.errors import InternalError, SolverError, StoppedWithoutPlan
 from optimizer.instance.model import Instance
-from optimizer.plan import Baseline, Diagnosis, Plan
+from optimizer.plan import Baseline, Plan
 
 if TYPE_CHECKING:
     from optimizer.proposals.result import Evaluation
@@ -125,6 +126,7 @@ def solve(
     runners_up: int = 0,
     distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
     baseline: "Literal['naive'] | Proposal | Plan | None" = None,
+    tell: Callable[[int, str], None] = lambda _count, _words: None,
 ) -> Solved:
     """The cheapest cluster that provably meets every limit, or why there is none.
 
@@ -139,6 +141,7 @@ def solve(
     runners_up: how many of the next best distinct plans to rank beside the plan.
     distinct: what makes plans distinct.
     baseline: what the plan is held against: the naive choice, a proposal, or another plan.
+    tell: called with a count and a word on each attempt to find a way out, where nothing fits.
 
     Raises
     ------
@@ -184,7 +187,7 @@ def solve(
         if found.outcome.reason is Reason.INFEASIBLE:
             from optimizer.explain import diagnose
 
-            diagnosis = diagnose(offer, options, stop, deadline)
+            diagnosis = diagnose(offer, options, stop, deadline, tell)
             clock.lap("diagnosis")
             return Solved(None, diagnosis, EXIT_INFEASIBLE, clock.seconds)
         if found.outcome.reason in (Reason.TIME_LIMIT, Reason.INTERRUPT):

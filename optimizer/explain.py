@@ -1,34 +1,36 @@
-"""A way out of "infeasible": which limits kill which candidates, what is nearest, which limit would have to move.
+"""Why nothing fits: which limits kill which candidates, what is nearest, and the advice of ``optimizer.advice``."""
 
-Each single change is found by moving one limit alone and verified by solving; "no single change" is said when that is
-so.
-"""
-
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
+from optimizer.advice.advise import Advice, advise
+from optimizer.advice.attempt import Search
 from optimizer.answer import Stop
 from optimizer.candidates import FloatArray
+from optimizer.diagnosis import Diagnosis, LimitKills, NearestCandidate
 from optimizer.limits import limit
-from optimizer.moves import single_changes
 from optimizer.offer import Offer
-from optimizer.plan import Diagnosis, LimitKills, NearestCandidate
 from optimizer.screen import Screened
 from optimizer.solver import Options, solver_name
 from optimizer.sources import defaulted, provenance, search_count
 
 
-def diagnose(offer: Offer, options: Options, stop: Stop | None, deadline: float) -> Diagnosis:
-    """Why no plan exists, and what to change."""
+def diagnose(
+    offer: Offer,
+    options: Options,
+    stop: Stop | None,
+    deadline: float,
+    tell: Callable[[int, str], None] = lambda _count, _words: None,
+) -> Diagnosis:
+    """Why no plan exists, and what to change. ``tell`` hears of each attempt."""
     screened = offer.screened
     instance = screened.candidates.setting.instance
     stage: Literal["no_candidate", "fleet"] = "fleet" if _every_class_has_one(offer) else "no_candidate"
     kills, alone = screened.killed_by_limit(), screened.killed_alone()
-    changes = tuple(single_changes(offer, options, stop, deadline))
-    told = _causes(screened)
-    if not changes:
-        told.append("no single limit suffices: several must move together, or more options be allowed")
+    advice = advise(Search(offer, options, stop, deadline, tell))
+    told = [*_causes(screened), *_words(advice)]
     return Diagnosis(
         name=instance.name,
         stage=stage,
@@ -38,7 +40,12 @@ def diagnose(offer: Offer, options: Options, stop: Stop | None, deadline: float)
             for name, count in sorted(kills.items(), key=lambda item: (-item[1], item[0]))
         ),
         nearest=nearest_candidate(screened) if stage == "no_candidate" else None,
-        changes=changes,
+        cause=advice.cause,
+        clash=advice.clash,
+        changes=advice.changes,
+        widenings=advice.widenings,
+        combined=advice.combined,
+        is_complete=advice.is_complete,
         messages=tuple(told),
         defaults=defaulted(instance),
         instance=instance,
@@ -58,6 +65,23 @@ def _causes(screened: Screened) -> list[str]:
         often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
         why = "; ".join(f"{reason} ({count:,} layouts)" for reason, count in often[:3])
         told.insert(0, f"no layout of the allowed degrees starts on any allowed accelerator: {why}")
+    return told
+
+
+def _words(advice: Advice) -> list[str]:
+    """What the advice comes to, in words."""
+    if not advice.is_complete:
+        return ["time came before every change was tried: there may be others, and smaller ones"]
+    if advice.cause == "choices":
+        narrow = "the options searched are too narrow: with more of the catalogue a plan meets every limit as it is"
+        return [narrow] if advice.changes else [narrow, "no single limit suffices: several must move together"]
+    if advice.cause == "nothing_helps":
+        return ["no change of limits or choices that was tried gives a plan"]
+    told = []
+    if not advice.changes:
+        told.append("no single limit suffices: several must move together")
+    if advice.cause == "limits":
+        told.append("more options of the catalogue would not help: the limits clash whatever is chosen")
     return told
 
 

@@ -30,9 +30,13 @@ def solve(
     runners_up: int = 0,
     distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
     baseline: "Literal['naive'] | Proposal | Plan | None" = None,
+    quiet: bool = False,
 ) -> "Solved":
     """Solve an instance; options that are None are those of the instance."""
-    with missing_libraries_told():
+    from optimizer.commands.progress import shown
+    from optimizer.studies.standing import Standing
+
+    with missing_libraries_told(), shown("attempts to find a way out", quiet=quiet) as tell:
         from optimizer import api
 
         return api.solve(
@@ -47,6 +51,7 @@ def solve(
             runners_up=runners_up,
             distinct=distinct,
             baseline=baseline,
+            tell=lambda count, _field: tell(Standing(count, None)),
         )
 
 

@@ -21,7 +21,8 @@ def schema(what: str) -> int:
 
         talk.data(as_text(of_proposal()))
         return 0
-    from optimizer.plan import Diagnosis, Plan, Shape
+    from optimizer.diagnosis import Diagnosis
+    from optimizer.plan import Plan, Shape
     from optimizer.proposals.result import Evaluation
 
     shapes: dict[str, type[Shape]] = {"plan": Plan, "diagnosis": Diagnosis, "evaluation": Evaluation}

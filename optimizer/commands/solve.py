@@ -93,6 +93,7 @@ def solve(
             runners_up=runners_up,
             distinct=distinct,
             baseline=held_against,
+            quiet=quiet,
         )
     answer = solved.plan or solved.diagnosis
     if answer is None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from optimizer.plan import Deployment, Diagnosis, Headroom, Plan, Ranked, RunnerUp, ServerGroup
+from optimizer.diagnosis import Diagnosis
+from optimizer.plan import Deployment, Headroom, Plan, Ranked, RunnerUp, ServerGroup
 from optimizer.report.words import counted, percent, signed_percent, significant, usd, wrapped
 
 #: Messages and runners-up beyond these stand in the plan file.
@@ -61,11 +62,21 @@ def render_diagnosis(diagnosis: Diagnosis, timing: Mapping[str, float] | None = 
     if diagnosis.nearest is not None:
         misses = [f"{name}: {text}" for name, text in diagnosis.nearest.misses.items()]
         lines += wrapped("Nearest", [diagnosis.nearest.summary, *misses], width, 12)
-    if diagnosis.changes:
+    if diagnosis.clash:
+        parts = [f"{one.field} {one.value} {one.unit}".rstrip() for one in diagnosis.clash]
+        lines += wrapped("Clash", [*parts, "cannot hold together"], width, 12)
+    if diagnosis.changes or diagnosis.widenings:
         lines += ["", "  Any one of these is enough"]
         for change in diagnosis.changes[:_CHANGES]:
             price = f"then {usd(change.usd_per_hour)} per hour" if change.usd_per_hour is not None else ""
             lines += wrapped("", [change.summary, price], width, 4, joint="   ")
+        for wider in diagnosis.widenings[:_CHANGES]:
+            lines += wrapped("", [wider.summary, f"then {usd(wider.usd_per_hour)} per hour"], width, 4, joint="   ")
+    for several in diagnosis.combined:
+        lines += ["", "  These are enough together"]
+        for move in several.moves:
+            lines += wrapped("", [move.summary], width, 4)
+        lines += wrapped("", [f"then {usd(several.usd_per_hour)} per hour"], width, 4)
     for message in diagnosis.messages[:_CAUSES]:
         lines += wrapped("Note", [message], width)
     return "\n".join(lines) + "\n"

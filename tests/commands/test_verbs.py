@@ -109,7 +109,7 @@ class TestSolve:
         stop = calls[0].pop("stop")
         assert not stop()
         expected = {"time_limit_s": 5.0, "gap": 0.01, "threads": 2, "seed": 3, "export": lp}
-        expected |= {"runners_up": 4, "distinct": ("cooling",), "baseline": None}
+        expected |= {"runners_up": 4, "distinct": ("cooling",), "baseline": None, "quiet": False}
         assert calls[0] == {"name": "sample", "path": instance, **expected}
 
     @pytest.mark.parametrize(

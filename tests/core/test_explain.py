@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from optimizer.api import solve
+from optimizer.diagnosis import Diagnosis
 from optimizer.instance.model import Instance
 from optimizer.limits import limit
-from optimizer.plan import Diagnosis
 from tests.core.real import small
 
 BOUGHT: dict[str, Any] = {"sourcing": ["buy"], "accelerators": ["l40s"], "max_concurrency": 64}

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer import api
-from optimizer.plan import Deployment, Diagnosis, Plan
+from optimizer.diagnosis import Diagnosis
+from optimizer.plan import Deployment, Plan
 from optimizer.proposals.reading import read_proposal
 
 FOLDER: Final = Path(__file__).parents[2] / "instances"
@@ -118,7 +119,11 @@ def _of_diagnosis(diagnosis: Diagnosis) -> Record:
         "stage": diagnosis.stage,
         "kills": {one.limit: one.kills for one in diagnosis.kills},
         "nearest": None if diagnosis.nearest is None else diagnosis.nearest.model_dump(mode="json"),
+        "cause": diagnosis.cause,
+        "clash": [one.model_dump(mode="json") for one in diagnosis.clash],
         "changes": [one.model_dump(mode="json") for one in diagnosis.changes],
+        "widenings": [one.model_dump(mode="json") for one in diagnosis.widenings],
+        "combined": [one.model_dump(mode="json") for one in diagnosis.combined],
     }
 
 

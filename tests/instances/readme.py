@@ -124,9 +124,15 @@ def _answer(name: str) -> str:
 def _no_answer(kept: Record) -> str:
     kills = ", ".join(f"{limit(key).label} {count:,}" for key, count in kept["kills"].items())
     stage = "no deployment meets its limits" if kept["stage"] == "no_candidate" else "deployments exist, no fleet fits"
-    changes = "; or ".join(f"{one['summary']} ({_money(one['usd_per_hour'])} USD/h then)" for one in kept["changes"])
+    single = [*kept["changes"], *kept["widenings"]]
+    changes = "; or ".join(f"{one['summary']} ({_money(one['usd_per_hour'])} USD/h then)" for one in single)
+    clash = ", ".join(f"{one['field']} {one['value']} {one['unit']}".rstrip() for one in kept["clash"])
+    together = "; or ".join(f"{one['summary']} ({_money(one['usd_per_hour'])} USD/h then)" for one in kept["combined"])
     killed = f" Candidates that each limit refuses: {kills}." if kills else ""
-    return f"**Nothing fits: {stage}.**{killed}\nOne change suffices: {changes or 'none does'}."
+    several = f"\nTogether suffice: {together}." if together else ""
+    return (
+        f"**Nothing fits: {stage}.**{killed}\nClash: {clash}.\nOne change suffices: {changes or 'none does'}.{several}"
+    )
 
 
 def _table(argument: str) -> str:

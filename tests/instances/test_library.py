@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from optimizer import api
+from optimizer.advice.fields import changed, widenable
+from optimizer.catalog import load_catalog
 from optimizer.instance.model import Instance
+from optimizer.studies.best import best_plan
 from optimizer.verify import verify
 from tests.instances import library, readme
 from tests.instances.library import FOLDER, expected, names, path_of
@@ -79,18 +82,22 @@ def test_plan_bytes_are_the_same_twice(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _each(tuple(sorted(INFEASIBLE))))
-def test_one_change_that_the_diagnosis_names_suffices(name: str) -> None:
+def test_each_change_that_the_diagnosis_names_suffices(name: str) -> None:
     diagnosis = library.solved(name).diagnosis
     assert diagnosis is not None
     assert diagnosis.changes
+    assert diagnosis.is_complete
+    given = api.resolved(api.load(path_of(name)), path_of(name))
     for change in diagnosis.changes:
-        value = _raw(name)
-        section, field = change.field.split(".")
-        value.setdefault(section, {})[field] = change.needed
-        changed = _solve(value)
-        assert changed.exit_code == 0
-        assert changed.plan is not None
-        assert changed.plan.bill.usd_per_hour == pytest.approx(change.usd_per_hour, rel=1e-4)
+        plan = best_plan(changed(given, {change.field: change.needed}))
+        assert plan is not None
+        assert plan.bill.usd_per_hour == pytest.approx(change.usd_per_hour, rel=1e-5)
+    for wider in diagnosis.widenings:
+        (choice,) = (one for one in widenable(given, load_catalog()) if one.path == wider.field)
+        members = tuple(one for one in choice.widest if one in choice.now or str(one) in wider.added)
+        plan = best_plan(changed(given, {wider.field: members}))
+        assert plan is not None
+        assert plan.bill.usd_per_hour == pytest.approx(wider.usd_per_hour, rel=1e-5)
 
 
 def test_a_mix_is_cheaper_than_any_single_type() -> None:

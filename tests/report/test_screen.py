@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.plan import Diagnosis, Plan
+from optimizer.diagnosis import Diagnosis
+from optimizer.plan import Plan
 from optimizer.report.screen import render, render_diagnosis
 
 HERE = Path(__file__).parent

@@ -1,0 +1,136 @@
+"""Advice, followed, gives a plan of the price that is said; no smaller change of the same field does."""
+
+from random import Random
+
+import pytest
+
+from optimizer.advice.advise import Advice, advise
+from optimizer.advice.attempt import Search
+from optimizer.advice.clash import together
+from optimizer.advice.fields import Changes, changed, movable, widenable
+from optimizer.instance.model import Instance
+from optimizer.solver import Options
+from optimizer.studies.best import best_plan
+from tests.advice.draws import draw
+from tests.core.hand import catalog
+from tests.core.real import offer
+
+#: Price and value agree to what the solver is asked for; a value is the least to a thousandth, fractions to 1e-5.
+_PRICE, _LESS, _LESS_FRACTION = 3e-6, 2.5e-3, 5e-5
+EXACT = Options(gap=1e-6, time_limit_s=600.0)
+
+
+def advice(given: Instance, *, widen: bool = True) -> Advice:
+    """What is advised."""
+    found = advise(Search(offer(given), EXACT, None, float("inf")), widen=widen)
+    assert found.is_complete
+    return found
+
+
+def usd_per_hour(given: Instance, changes: Changes) -> float | None:
+    """Price of the changed instance, read again and solved from its beginning; None: nothing fits."""
+    plan = best_plan(changed(given, changes))
+    return None if plan is None else plan.bill.usd_per_hour
+
+
+def tighter(field: str, unit: str, now: float, needed: float) -> float | None:
+    """A value a little tighter than what is needed; None where there is none between."""
+    if unit in ("racks", "accelerators", "types", "servers", "requests", "U"):
+        step = 1.0
+    else:
+        step = _LESS_FRACTION if unit in ("fraction", "probability") else _LESS * abs(needed)
+    less = needed - step if needed > now else needed + step
+    return less if min(now, needed) < less < max(now, needed) else None
+
+
+def faults(given: Instance, found: Advice, random: Random) -> list[str]:
+    """What is wrong with the advice for an instance."""
+    wrong = []
+    if not (found.changes or found.widenings or found.combined):
+        wrong.append("no advice")
+    for one in found.changes:
+        price = usd_per_hour(given, {one.field: one.needed})
+        if price is None or one.usd_per_hour is None or abs(price / one.usd_per_hour - 1.0) > _PRICE:
+            wrong.append(f"{one.summary}: {price} for {one.usd_per_hour}")
+        less = tighter(one.field, one.unit, one.now, one.needed)
+        if less is not None:
+            between = one.now + random.random() * (less - one.now) if random.random() < 0.4 else less
+            whole = one.unit in ("racks", "accelerators", "types", "servers", "requests", "U")
+            wrong += [
+                f"{one.summary}: {value} suffices"
+                for value in {less, float(round(between)) if whole else between}
+                if value != one.now and usd_per_hour(given, {one.field: value}) is not None
+            ]
+    for wider in found.widenings:
+        price = usd_per_hour(given, widened(given, wider.field, wider.added))
+        if price is None or abs(price / wider.usd_per_hour - 1.0) > _PRICE:
+            wrong.append(f"{wider.summary}: {price} for {wider.usd_per_hour}")
+    for several in found.combined:
+        changes: Changes = {}
+        for move in several.moves:
+            changes |= widened(given, move.field, move.added) if move.needed is None else {move.field: move.needed}
+        price = usd_per_hour(given, changes)
+        if price is None or abs(price / several.usd_per_hour - 1.0) > _PRICE:
+            wrong.append(f"{several.summary}: {price} for {several.usd_per_hour}")
+        for move in several.moves:
+            rest = {path: value for path, value in changes.items() if path != move.field}
+            if usd_per_hour(given, rest) is not None:
+                wrong.append(f"{several.summary}: {move.field} is not needed")
+            if move.now is not None and move.needed is not None:
+                less = tighter(move.field, move.unit, move.now, move.needed)
+                if less is not None and usd_per_hour(given, {**rest, move.field: less}) is not None:
+                    wrong.append(f"{several.summary}: {less} of {move.field} suffices")
+    return wrong
+
+
+def widened(given: Instance, field: str, added: tuple[str, ...]) -> Changes:
+    """The change that adds members to a list of choices."""
+    (choice,) = (one for one in widenable(given, catalog()) if one.path == field)
+    members = [one for one in choice.widest if one in choice.now or str(one) in added]
+    return {field: tuple(members)}
+
+
+def clash_faults(given: Instance, found: Advice) -> list[str]:
+    """Whether the clash is one, and a smallest one."""
+    parts = {one.path: one for one in movable(given)}
+    mine = [parts[one.field] for one in found.clash if one.field in parts]
+    others = together([one for one in parts.values() if one not in mine])
+    if len(mine) != len(found.clash):
+        return []  # choices are part of it
+    wrong = [] if usd_per_hour(given, others) is None else ["the clash alone is none"]
+    wrong += [
+        f"the clash does not need {one.path}"
+        for one in mine
+        if usd_per_hour(given, {**others, **together([one])}) is None
+    ]
+    return wrong
+
+
+def _check(seeds: range, *, widen: bool) -> None:
+    told, infeasible = [], 0
+    for seed in seeds:
+        given = draw(seed)
+        if best_plan(given) is not None:
+            continue
+        infeasible += 1
+        found = advice(given, widen=widen)
+        wrong = faults(given, found, Random(seed))
+        if seed % 4 == 0:
+            wrong += clash_faults(given, found)
+        told += [f"seed {seed}: {line}" for line in wrong]
+    assert not told, "\n".join(told)
+    assert infeasible >= 0.9 * len(seeds)
+
+
+def test_advice_followed_solves_and_no_smaller_change_does() -> None:
+    _check(range(4), widen=False)
+
+
+@pytest.mark.slow
+def test_advice_of_two_hundred_instances() -> None:
+    _check(range(4, 212), widen=False)
+
+
+@pytest.mark.slow
+def test_advice_with_wider_choices() -> None:
+    _check(range(300, 308), widen=True)
