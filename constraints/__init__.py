@@ -15,6 +15,7 @@ from constraints import (
     spare,
     supply,
     throughput,
+    training,
     vram,
 )
 
@@ -36,4 +37,7 @@ FAMILIES: Final[tuple[ModuleType, ...]] = (
     budget,
 )
 
-__all__ = ["FAMILIES", "OWNER"]
+#: Families of plans for training; power, space, supply and capital are rows over fleets there too.
+TRAINING_FAMILIES: Final[tuple[ModuleType, ...]] = (training,)
+
+__all__ = ["FAMILIES", "OWNER", "TRAINING_FAMILIES"]

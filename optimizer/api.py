@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from optimizer.diagnosis import Diagnosis
 from optimizer.errors import InternalError, SolverError, StoppedWithoutPlan
@@ -57,18 +57,28 @@ def resolved(instance: Instance, instance_path: Path | None = None) -> Instance:
 
     Raises InputError when the file is missing, unreadable or no configuration that is known.
     """
+    folder = Path() if instance_path is None else instance_path.parent
+    workload = _with_calibration(instance, folder).workload
+    update: dict[str, object] = {"model": _resolved_model(workload.model, folder)}
+    if workload.kind == "training" and workload.jobs:
+        jobs = (one.model_copy(update={"model": _resolved_model(one.model, folder)}) for one in workload.jobs)
+        update["jobs"] = tuple(jobs)
+    return instance.model_copy(update={"workload": workload.model_copy(update=update)})
+
+
+def _resolved_model(choice: Any, folder: Path) -> Any:
+    """A model choice as it was written, or the configuration that its path names."""
     import json
 
     from optimizer.errors import InputError, Problem
-    from optimizer.instance.reading import read_json_text, resolve_model_path
+    from optimizer.instance.known import model_path
+    from optimizer.instance.reading import read_json_text
     from optimizer.instance.workload import HuggingFaceConfig
-    from optimizer.performance.huggingface import UnsupportedConfigError, from_hf_config
 
-    folder = Path() if instance_path is None else instance_path.parent
-    instance = _with_calibration(instance, folder)
-    path = resolve_model_path(instance, folder)
+    path = model_path(choice, folder) if isinstance(choice, str) else None
     if path is None:
-        return instance
+        return choice
+    from optimizer.performance.huggingface import UnsupportedConfigError, from_hf_config
 
     def refuse(found: str, allowed: str) -> InputError:
         return InputError((Problem("E-WORKLOAD-032", str(path), field="workload.model", found=found, allowed=allowed),))
@@ -81,10 +91,8 @@ def resolved(instance: Instance, instance_path: Path | None = None) -> Instance:
     except UnsupportedConfigError as error:
         raise refuse(str(error), "must be a configuration whose model type is known") from None
     # Named as the planner wrote it, so that the plan's bytes do not depend on where the folder stands.
-    written = str(instance.workload.model).removesuffix("/config.json").removesuffix(".json")
-    name = written.rpartition("/")[2] or "config"
-    model = HuggingFaceConfig(name=name, config=config)
-    return instance.model_copy(update={"workload": instance.workload.model_copy(update={"model": model})})
+    written = choice.removesuffix("/config.json").removesuffix(".json")
+    return HuggingFaceConfig(name=written.rpartition("/")[2] or "config", config=config)
 
 
 def _with_calibration(instance: Instance, folder: Path) -> Instance:
@@ -148,6 +156,16 @@ def solve(
     SolverError: the solver failed. StoppedWithoutPlan: stopped before any plan. InternalError: our own check refused
     the plan.
     """
+    if instance.workload.kind == "training":
+        return _solve_training(
+            resolved(instance, instance_path),
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            export=export,
+            stop=stop,
+        )
     from optimizer.answer import alternatives, answer, measured_alternative, plan_of
     from optimizer.candidates import build_candidates
     from optimizer.catalog import load_catalog
@@ -281,3 +299,23 @@ def evaluate(
         except StoppedWithoutPlan:
             state = "stopped"
     return evaluation(instance, proposal.name, found, best, state)
+
+
+def _solve_training(instance: Instance, **given: Any) -> Solved:
+    """A plan for training, verified, or why there is none; its modules are loaded for this kind of work only."""
+    from optimizer.training.answer import solve_training
+    from optimizer.verify import verify
+
+    found = solve_training(instance, **given)
+    if found.plan is None:
+        return Solved(None, found.diagnosis, EXIT_INFEASIBLE, found.timing)
+    clock = _Clock()
+    clock.seconds.update(found.timing)
+    findings = verify(found.plan)
+    clock.lap("verify")
+    if findings:
+        raise InternalError(
+            "the plan does not stand up to its own check:\n" + "\n".join(str(one) for one in findings[:20])
+        )
+    exit_code = EXIT_PROVEN if found.plan.outcome.holds == "proven" else EXIT_STOPPED
+    return Solved(found.plan, None, exit_code, clock.seconds)

@@ -118,7 +118,7 @@ class Code(NamedTuple):
 #: Sections of an instance: section of the code -> its place in the file, and the numbers of ``FAULTS`` it can have.
 SECTIONS: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = MappingProxyType(
     {
-        "INSTANCE": ("the top level of the instance", (1, 2, 4, 5, 6)),
+        "INSTANCE": ("the top level of the instance, its sites and links", (1, 2, 3, 4, 5, 6, 7, 8)),
         "WORKLOAD": ("`workload`", (1, 2, 3, 4, 5, 6, 7, 8, 9)),
         "TARGETS": ("`targets`", (1, 2, 3)),
         "CHOICES": ("`choices`", (1, 2, 3, 5, 6, 7, 8)),
@@ -215,6 +215,32 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "The model's config.json describes a model that is not understood.",
         "Give the architecture inline.",
     ),
+    (
+        "E-WORKLOAD-700",
+        "A training job has no size or two, or no amount or two.",
+        "Give each job, or the workload around it, exactly one of model and parameters_b, and one of tokens and flop.",
+    ),
+    (
+        "E-WORKLOAD-701",
+        "A training job may start no earlier than it must be done.",
+        "Move earliest_start_day or the deadline.",
+    ),
+    (
+        "E-TARGETS-700",
+        "A target belongs to the other kind of workload.",
+        "Remove it, or state the kind of workload it belongs to.",
+    ),
+    (
+        "E-ECONOMICS-700",
+        "A budget belongs to the other kind of workload.",
+        "Serving has budget_usd_per_year, training budget_usd for all jobs.",
+    ),
+    (
+        "E-SITE-700",
+        "Sites are given twice, or for serving; or a site's yearly cap stands beside a training run.",
+        "Keep `site`, or `sites` for training; remove the cap.",
+    ),
+    ("E-SITE-701", "A link between sites names what is no site.", "Use the names of `sites`, two different ones."),
     (
         "E-TARGETS-020",
         "One half of an absolute accuracy floor is missing.",

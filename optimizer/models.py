@@ -38,6 +38,8 @@ class ServedModel:
 def served_model(instance: Instance, catalog: Catalog) -> ServedModel:
     """The model of the instance; a path must have been resolved into a configuration before (``optimizer.api``)."""
     choice = instance.workload.model
+    if choice is None:
+        raise TypeError("a model is served that the instance does not name")
     if isinstance(choice, HuggingFaceConfig):
         from optimizer.performance.huggingface import from_hf_config
 

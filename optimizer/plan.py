@@ -6,19 +6,15 @@ without a solver.
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from optimizer.instance.model import Instance
+from optimizer.plan_shape import Shape as Shape
+from optimizer.plan_training import TrainingPlan
 
 PLAN_FORMAT_VERSION = 1
 
 Trust = Literal["measured", "vendor", "fitted", "assumed", "user"]
-
-
-class Shape(BaseModel):
-    """Base of every part of a plan."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
 
 class StopReason(Shape):
@@ -169,7 +165,7 @@ class Bill(Shape):
     usd_per_year: float
     usd_per_hour: float
     usd_over_horizon: float = Field(description="Present value over the horizon.")
-    usd_per_million_output_tokens: float
+    usd_per_million_output_tokens: float = Field(description="Served; of a plan for training, tokens trained.")
     capital_usd: float
     assumed_fraction: float = Field(description="Share of yearly cost that rests on assumed figures.")
     oldest_price: str = Field(description="Oldest date among the prices used.")
@@ -324,6 +320,7 @@ class Plan(Shape):
     )
     search: SearchCount
     messages: tuple[str, ...]
+    training: TrainingPlan | None = Field(default=None, description="Jobs and sites, of a plan for training.")
     defaults: tuple[DefaultedField, ...]
     instance: Instance
     catalog_rows: tuple[CatalogRow, ...]

@@ -104,6 +104,8 @@ class Checker:
         fitting = [one for one in options if _fits(value, one[0])]
         if not fitting:
             self._wrong_type(value, [option for option, _ in options], path, unit)
+        elif isinstance(value, dict) and len(kinds := _kinds(fitting)) > 1:
+            self._of_kind(value, kinds, path, unit)
         elif isinstance(value, dict):
             # Of several shapes of an object the one is meant that knows most of the keys.
             option, name = max(fitting, key=lambda one: len(set(value) & set(one[0].get("properties", ()))))
@@ -112,6 +114,18 @@ class Checker:
             self._list(value, fitting[0][0], path, unit)
         else:
             self._scalar(value, fitting[0][0], path, unit)
+
+    def _of_kind(
+        self, value: Mapping[str, Any], kinds: Mapping[str, tuple[Schema, str]], path: Path, unit: str
+    ) -> None:
+        """An object of several shapes that are told apart by their ``kind``; the one with a default is understood."""
+        usual = next((word for word, (option, _) in kinds.items() if "default" in option["properties"]["kind"]), "")
+        written = value.get("kind", usual)
+        if not isinstance(written, str) or written not in kinds:
+            self._not_a_word(written, {"enum": list(kinds)}, (*path, "kind"))
+            return
+        option, name = kinds[written]
+        self._object(value, option, name, path, unit)
 
     def _wrong_type(self, value: Any, options: list[Schema], path: Path, unit: str) -> None:
         named = [option for option in options if option.get("type") != "null"]
@@ -222,7 +236,7 @@ class Checker:
             fix = f"{twin} is there already"
         else:
             home = self._home(key, path)
-            fix = f"It belongs to {home}" if home else f"Keys there: {', '.join(known)}" if len(known) <= 12 else ""
+            fix = f"It belongs to {home}" if home else f"Keys there: {', '.join(known)}" if len(known) <= 16 else ""
         whole = f"a {self._prefix[0]}" if self._prefix else "an instance"
         allowed = f"must be a key of {field_name(path) if path else whole}"
         self._add(1, (*path, key), "an unknown key", allowed, fix, at_key=True)
@@ -232,7 +246,8 @@ class Checker:
         for name, schema in self._top.get("properties", {}).items():
             if name == key and path:
                 return "the top level"
-            if (name,) != path[:1] and key in self._resolved(schema)[0].get("properties", {}):
+            options = self._alternatives(schema) if (name,) != path[:1] else ()
+            if any(key in option.get("properties", {}) for option, _ in options):
                 return f"{name}"
         return ""
 
@@ -244,6 +259,12 @@ class Checker:
     def _rule(self, rule: Rule, value: Mapping[str, Any], path: Path) -> None:
         for broken in rule.check(value):
             self.found.append(Found(rule.code, (*path, *broken.field), broken.found, broken.allowed))
+
+
+def _kinds(options: list[tuple[Schema, str]]) -> dict[str, tuple[Schema, str]]:
+    """Shapes by the word that their ``kind`` must be, where each has one."""
+    words = [option.get("properties", {}).get("kind", {}).get("const") for option, _ in options]
+    return {} if None in words else dict(zip(map(str, words), options, strict=True))
 
 
 def _fits(value: Any, schema: Schema) -> bool:

@@ -27,6 +27,23 @@ _REPLACED_BY: Final[Mapping[str, str]] = {
 _NEEDS: Final[Mapping[str, str]] = {"think_time_s": "concurrent_users", "discount_kind": "discounts"}
 
 
+#: What only one kind of work reads, by its dotted name or the beginning of it.
+_OF_SERVING: Final = (
+    "targets.accuracy_",
+    "targets.vram_fraction",
+    "targets.peak_utilization_fraction",
+    "choices.tensor_parallel",
+    "choices.pipeline_parallel",
+    "choices.expert_parallel",
+    "choices.attention_data_parallel",
+    "choices.max_concurrency",
+    "choices.schemes",
+    "choices.kv_schemes",
+    "choices.recovery_steps",
+)
+_OF_TRAINING: Final = ("economics.charge",)
+
+
 class DefaultUsed(NamedTuple):
     """A default that a plan rests on: dotted field, value in words, unit, source."""
 
@@ -42,7 +59,10 @@ def defaults_used(instance: "Instance") -> tuple[DefaultUsed, ...]:
     A field that is absent and has no stated default (a limit that is not set, a price that the catalogue gives) is no
     default: nothing was filled in.
     """
-    return tuple(_of_part(instance, ""))
+    unread = _OF_SERVING if instance.workload.kind == "training" else _OF_TRAINING
+    if instance.workload.kind == "training" and instance.sites:
+        unread = (*unread, "site.")
+    return tuple(one for one in _of_part(instance, "") if not one.field.startswith(unread))
 
 
 def _of_part(part: BaseModel, prefix: str) -> Iterator[DefaultUsed]:

@@ -164,6 +164,14 @@ class Economics(Frozen):
     )
     budget_capex_usd: float | None = field(None, "Most capital spent at the start.", unit="USD", gt=0)
     budget_usd_per_year: float | None = field(None, "Most yearly cost, capital as an annuity.", unit="USD/year", gt=0)
+    budget_usd: float | None = field(
+        None, "Training: most cost of all jobs together, whatever the horizon.", unit="USD", gt=0
+    )
+    charge: Literal["job", "horizon"] = field(
+        "job",
+        "Training: bought servers are charged for the days on which jobs hold them, or for the whole horizon.",
+        default_source="job: other work has the rest of their life",
+    )
     prices: dict[str, AcceleratorPrices] = Field(
         default_factory=dict,
         description="The planner's own prices, by accelerator id.",

@@ -66,7 +66,7 @@ def unknown_names(
         is_sound: Whether nothing at or below a path was found faulty before.
     """
     own = {table: _own_ids(rows.get(table)) for table in ("accelerators", "cooling")}
-    for path, table in _NAMED:
+    for path, table in (*_NAMED, *_named_in_lists(value)):
         names = _at(value, path)
         if table == "models" and not isinstance(names, str):
             continue  # written inline
@@ -207,8 +207,22 @@ def _own_ids(rows: Any) -> frozenset[str]:
     return frozenset(str(row["id"]) for row in rows if isinstance(row, Mapping) and "id" in row)
 
 
+def _named_in_lists(value: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """As ``_NAMED``, inside the sites and the jobs of this instance."""
+    for list_path, keys in (
+        (("sites",), (("climate", "climates"), ("electricity_region", "electricity"))),
+        (("workload", "jobs"), (("model", "models"),)),
+    ):
+        written = _at(value, list_path)
+        for index in range(len(written) if isinstance(written, list) else 0):
+            yield from (((*list_path, index, key), table) for key, table in keys)
+
+
 def _at(value: Any, path: Path) -> Any:
     for step in path:
+        if isinstance(step, int) and isinstance(value, list) and step < len(value):
+            value = value[step]
+            continue
         if not isinstance(value, Mapping):
             return None
         value = value.get(str(step))

@@ -202,21 +202,27 @@ def _own_rows(name: str, folder: Path, at: Problem) -> tuple[Source | None, list
 
 
 def _model_file(value: dict[str, Any], folder: Path, checker: Checker) -> list[Found]:
-    """Whether the model's config.json, where one is named, is there and is JSON."""
-    where = ("workload", "model")
+    """Whether each model's config.json, where one is named, is there and is JSON."""
     workload = value.get("workload")
-    model = workload.get("model") if isinstance(workload, dict) else None
-    path = known.model_path(model, folder) if isinstance(model, str) and checker.is_sound(where) else None
-    if path is None:
-        return []
-    try:
-        json_object(read_json_text(path, str(path)), str(path))
-    except InputError as error:
-        first = error.problems[0]
-        code = "E-WORKLOAD-030" if first.code == "E-FILE-001" else "E-WORKLOAD-031"
-        place = f" in line {first.line}" if first.line else ""
-        return [Found(code, where, f'"{model}": {first.found}{place}', "must be a model's config.json", first.fix)]
-    return []
+    workload = workload if isinstance(workload, dict) else {}
+    jobs = workload.get("jobs")
+    places: list[tuple[tuple[str | int, ...], Any]] = [(("workload", "model"), workload.get("model"))]
+    for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
+        places.append((("workload", "jobs", index, "model"), job.get("model") if isinstance(job, dict) else None))
+    found = []
+    for where, model in places:
+        path = known.model_path(model, folder) if isinstance(model, str) and checker.is_sound(where) else None
+        if path is None:
+            continue
+        try:
+            json_object(read_json_text(path, str(path)), str(path))
+        except InputError as error:
+            first = error.problems[0]
+            code = "E-WORKLOAD-030" if first.code == "E-FILE-001" else "E-WORKLOAD-031"
+            place = f" in line {first.line}" if first.line else ""
+            text = f'"{model}": {first.found}{place}'
+            found.append(Found(code, where, text, "must be a model's config.json", first.fix))
+    return found
 
 
 def _validated(source: Source, rows_source: Source | None) -> "Instance":

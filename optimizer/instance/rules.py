@@ -5,45 +5,26 @@ file at hand and must not load pydantic to report a fault, and by the pydantic s
 Python obeys the same rules.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from optimizer.instance.rule import Broken as Broken
+from optimizer.instance.rule import Inner, Values, given
+from optimizer.instance.rule import Rule as Rule
+from optimizer.instance.training_rules import OF_INSTANCE, OF_TRAINING
 
 #: Profiles are given by the hour of a day or of a week.
 PROFILE_LENGTHS: Final = (24, 168)
 
-Values = Mapping[str, Any]
-#: Keys from the object that the rule speaks about.
-Inner = tuple[str | int, ...]
-
-
-class Broken(NamedTuple):
-    """A rule that does not hold: at which field, what was found, what is allowed."""
-
-    field: Inner
-    found: str
-    allowed: str
-
-
-class Rule(NamedTuple):
-    """A rule of one shape. It is asked only if every field that it reads is sound in itself."""
-
-    code: str
-    reads: tuple[str, ...]
-    check: Callable[[Values], Iterator[Broken]]
-
-
-def _given(values: Values, *names: str) -> list[str]:
-    return [name for name in names if values.get(name) is not None]
-
 
 def _demand_unit(values: Values) -> Iterator[Broken]:
     units = ("output_tokens_per_s", "requests_per_s", "concurrent_users")
-    given = _given(values, *units)
-    if len(given) != 1:
-        where: Inner = (given[1],) if given else ()
-        yield Broken(where, " and ".join(given) or "no demand", f"must be exactly one of {', '.join(units)}")
+    named = given(values, *units)
+    if len(named) != 1:
+        where: Inner = (named[1],) if named else ()
+        yield Broken(where, " and ".join(named) or "no demand", f"must be exactly one of {', '.join(units)}")
 
 
 def _think_time(values: Values) -> Iterator[Broken]:
@@ -52,7 +33,7 @@ def _think_time(values: Values) -> Iterator[Broken]:
 
 
 def _one_load(values: Values) -> Iterator[Broken]:
-    if len(_given(values, "mean_fraction", "hourly_fractions")) == 2:
+    if len(given(values, "mean_fraction", "hourly_fractions")) == 2:
         yield Broken(("hourly_fractions",), "hourly_fractions beside mean_fraction", "must be one of them")
 
 
@@ -69,11 +50,11 @@ def _profile_carries(values: Values) -> Iterator[Broken]:
 
 
 def _one_energy_price(values: Values) -> Iterator[Broken]:
-    given = _given(values, "energy_usd_per_kwh", "hourly_usd_per_kwh")
-    if len(given) != 1:
-        where: Inner = (given[1],) if given else ()
+    named = given(values, "energy_usd_per_kwh", "hourly_usd_per_kwh")
+    if len(named) != 1:
+        where: Inner = (named[1],) if named else ()
         allowed = "must be exactly one of energy_usd_per_kwh, hourly_usd_per_kwh"
-        yield Broken(where, " and ".join(given) or "no energy price", allowed)
+        yield Broken(where, " and ".join(named) or "no energy price", allowed)
 
 
 def _tariff_length(values: Values) -> Iterator[Broken]:
@@ -88,12 +69,12 @@ def _periods_in_place(values: Values) -> Iterator[Broken]:
 
 
 def _one_electricity_price(values: Values) -> Iterator[Broken]:
-    if len(_given(values, "electricity_usd_per_kwh", "tariff")) == 2:
+    if len(given(values, "electricity_usd_per_kwh", "tariff")) == 2:
         yield Broken(("tariff",), "tariff beside electricity_usd_per_kwh", "must be one of them")
 
 
 def _one_class_or_several(values: Values) -> Iterator[Broken]:
-    single = _given(values, "request", "demand")
+    single = given(values, "request", "demand")
     if values.get("classes"):
         if single:
             yield Broken((single[0],), f"{' and '.join(single)} beside classes", "must be one of the two forms")
@@ -121,14 +102,14 @@ def _longest_context(values: Values) -> Iterator[Broken]:
 
 
 def _absolute_floor(values: Values) -> Iterator[Broken]:
-    given = _given(values, "accuracy_floor_score", "accuracy_baseline_score")
-    if len(given) == 1:
-        other = "accuracy_baseline_score" if given[0] == "accuracy_floor_score" else "accuracy_floor_score"
-        yield Broken((given[0],), f"{given[0]} without {other}", "must be both or neither")
+    named = given(values, "accuracy_floor_score", "accuracy_baseline_score")
+    if len(named) == 1:
+        other = "accuracy_baseline_score" if named[0] == "accuracy_floor_score" else "accuracy_floor_score"
+        yield Broken((named[0],), f"{named[0]} without {other}", "must be both or neither")
 
 
 def _one_floor(values: Values) -> Iterator[Broken]:
-    if len(_given(values, "accuracy_floor_fraction", "accuracy_floor_score")) == 2:
+    if len(given(values, "accuracy_floor_fraction", "accuracy_floor_score")) == 2:
         found = "accuracy_floor_score beside accuracy_floor_fraction"
         yield Broken(("accuracy_floor_score",), found, "must be one of them")
 
@@ -209,7 +190,7 @@ def _parameters(values: Values) -> Iterator[Broken]:
     for name in needed:
         if values.get(name) is None:
             yield Broken((), f"{kind} without {name}", f"must have {', '.join(needed)}")
-    for name in _given(values, *_PARAMETERS):
+    for name in given(values, *_PARAMETERS):
         if name not in (*needed, *may):
             yield Broken((name,), f"{name} beside {kind}", f"must be among {', '.join((*needed, *may))}")
 
@@ -313,6 +294,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
             Rule("E-SITE-102", ("periods", "hourly_usd_per_kwh"), _periods_in_place),
         ),
         "Site": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
+        "NamedSite": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
         "AcceleratorPrices": (Rule("E-ECONOMICS-020", ("discounts",), _discounts_rise),),
         "OwnRows": (Rule("E-CATALOG-008", ("accelerators", "cooling"), _row_ids),),
         "UncertainField": (
@@ -324,7 +306,8 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
             Rule("E-UNCERTAINTY-404", ("fields",), _uncertain_once),
             Rule("E-UNCERTAINTY-405", ("fields", "correlations"), _correlated),
         ),
-        "Instance": (Rule("E-TARGETS-023", ("workload", "targets"), _class_latency),),
+        "TrainingWorkload": OF_TRAINING,
+        "Instance": (Rule("E-TARGETS-023", ("workload", "targets"), _class_latency), *OF_INSTANCE),
     }
 )
 

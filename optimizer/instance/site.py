@@ -1,6 +1,6 @@
-"""Where it stands: power, racks, climate, electricity."""
+"""Where it stands: power, racks, climate, electricity; several sites and the links between them."""
 
-from optimizer.instance.fields import Ruled, field
+from optimizer.instance.fields import REQUIRED, Frozen, Ruled, field
 from optimizer.instance.tariff import Tariff
 
 
@@ -54,3 +54,17 @@ class Site(Ruled):
         default_source="the cooling option's practical limit",
         gt=0,
     )
+
+
+class NamedSite(Site):
+    """One of several sites that a training job may use alone or together."""
+
+    name: str = field(REQUIRED, "Name of the site, used in the plan.", min_length=1, max_length=80)
+
+
+class WanLink(Frozen):
+    """A link between two sites. Sites without one do not train together."""
+
+    between: tuple[str, ...] = field(REQUIRED, "Names of the two sites.", min_length=2, max_length=2)
+    gbit_per_s: float = field(REQUIRED, "Rate each way that the job may use.", unit="Gb/s", gt=0, le=1e9)
+    km: float = field(0.0, "Length of the fibre.", unit="km", default_source="0: light needs no time", ge=0, le=50_000)

@@ -96,6 +96,23 @@ class Targets(Ruled):
         ge=0,
         le=1000,
     )
+    deadline_days: float | None = field(
+        None, "Training: day of the calendar by which every job is done, counted from its first day.", unit="days", gt=0
+    )
+    mfu_floor_fraction: float | None = field(
+        None,
+        "Training: least model FLOP of a step (causal attention, no recomputation) over the peak of its format.",
+        unit="fraction",
+        gt=0,
+        le=1,
+    )
+    scale_out_fraction: float | None = field(
+        None,
+        "Training: most of an accelerator's network interface that mean traffic may take, one way.",
+        unit="fraction",
+        gt=0,
+        le=1,
+    )
 
     def accuracy_floor(self) -> float:
         """Floor relative to the unquantized model, 0..1 (0.99 where the planner states none: MLPerf Inference)."""

@@ -27,6 +27,8 @@ def render(plan: Plan, timing: Mapping[str, float] | None = None, width: int = 8
     lines = [
         *_title(plan.name, f"{_HOLDS[plan.outcome.holds]} (gap {percent(plan.outcome.gap)}){_seconds(timing)}", width)
     ]
+    if plan.training is not None:
+        return _rendered_training(plan, lines, width)
     for group in plan.servers:
         lines += server_lines(group, width)
     for number, one in enumerate(plan.deployments):
@@ -39,6 +41,20 @@ def render(plan: Plan, timing: Mapping[str, float] | None = None, width: int = 8
 
         lines += baseline_lines(plan.baseline, width)
     lines += _footer(plan, width)
+    return "\n".join(lines) + "\n"
+
+
+def _rendered_training(plan: Plan, lines: list[str], width: int) -> str:
+    from optimizer.report import training
+
+    for group in plan.servers:
+        lines += server_lines(group, width)
+    lines += training.job_lines(plan, width)
+    lines += training.site_lines(plan, width)
+    lines += training.cost_lines(plan, width)
+    lines += ["", *limits(plan, width)]
+    lines += training.next_best_lines(plan, width)
+    lines += training.footer_lines(plan, width)
     return "\n".join(lines) + "\n"
 
 
@@ -67,11 +83,15 @@ def render_diagnosis(diagnosis: Diagnosis, timing: Mapping[str, float] | None = 
         lines += wrapped("Clash", [*parts, "cannot hold together"], width, 12)
     if diagnosis.changes or diagnosis.widenings:
         lines += ["", "  Any one of these is enough"]
+        # A run's own cost stands in its summary: its hours are not those of the horizon.
+        is_run = diagnosis.instance.workload.kind == "training"
         for change in diagnosis.changes[:_CHANGES]:
-            price = f"then {usd(change.usd_per_hour)} per hour" if change.usd_per_hour is not None else ""
+            known = change.usd_per_hour is not None and not is_run
+            price = f"then {usd(change.usd_per_hour or 0.0)} per hour" if known else ""
             lines += wrapped("", [change.summary, price], width, 4, joint="   ")
         for wider in diagnosis.widenings[:_CHANGES]:
-            lines += wrapped("", [wider.summary, f"then {usd(wider.usd_per_hour)} per hour"], width, 4, joint="   ")
+            price = "" if is_run else f"then {usd(wider.usd_per_hour)} per hour"
+            lines += wrapped("", [wider.summary, *([price] if price else [])], width, 4, joint="   ")
     for several in diagnosis.combined:
         lines += ["", "  These are enough together"]
         for move in several.moves:

@@ -15,6 +15,10 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
 
     Names, counts and offers come first: where they do not hold, nothing is computed from them.
     """
+    if plan.instance.workload.kind == "training":
+        from optimizer.verify.training import check_training
+
+        return check_training(plan)
     from optimizer.performance.factors import factors_with
     from optimizer.verify.bill import own_lines
     from optimizer.verify.demand import check_levels, check_rates, output_tokens_per_year

@@ -96,7 +96,13 @@ def gather(instance: Instance) -> Facts:
         )
     choices, tariff = instance.choices, instance.site.tariff
     climate = catalog.climates[instance.site.climate]
-    model = served(instance.workload.model, catalog)
+    choice = instance.workload.model
+    if instance.workload.kind == "training":
+        # No request is served: the shape stands in and is never read (``optimizer.verify.training`` has its own).
+        choice = next(iter(catalog.models))
+    if choice is None:
+        raise KeyError("workload.model")
+    model = served(choice, catalog)
     return Facts(
         instance=instance,
         catalog=catalog,

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from tests.instance.samples import changed, several_classes, sound
+from tests.instance.samples import changed, several_classes, sound, training
 
 _COOLING_ROW: Final[dict[str, Any]] = {
     "id": "pond",
@@ -87,7 +87,29 @@ def spoilt() -> dict[str, dict[str, Any]]:
         "tokens negative": changed({"workload/request/input_tokens": -5}),
         "tokens huge": changed({"workload/request/input_tokens": 10**40}),
         "engine misspelt": changed({"workload/engine": "vlm"}),
-        "kind unknown": changed({"workload/kind": "training"}),
+        "kind unknown": changed({"workload/kind": "trainng"}),
+        "kind is a number": changed({"workload/kind": 3}),
+        "serving keys in training": changed({"workload/kind": "training"}),
+        "a size twice": changed({"workload/parameters_b": 70}, training()),
+        "no size": changed({"workload/model": ...}, training()),
+        "active without a size": changed({"workload/active_parameters_b": 7}, training()),
+        "more active than all": changed({"workload/jobs/1/active_parameters_b": 700}, training()),
+        "no amount": changed({"workload/tokens": ...}, training()),
+        "two jobs of one name": changed({"workload/jobs/1/name": "main"}, training()),
+        "job without a window": changed({"workload/jobs/1/earliest_start_day": 95}, training()),
+        "job of an unknown model": changed({"workload/jobs/0/model": "Llama-3.1-71B"}, training()),
+        "latency for training": changed({"targets/tpot_ms": 50}, training()),
+        "deadline for serving": changed({"targets/deadline_days": 50}),
+        "site beside sites": changed({"site": {"power_kw": 5}}, training()),
+        "yearly budget for training": changed({"economics/budget_usd_per_year": 5}, training()),
+        "yearly cap for training": changed({"sites/0/carbon_tonnes_per_year": 5}, training()),
+        "sites for serving": changed({"sites": [{"name": "east"}]}),
+        "two sites of one name": changed({"sites/1/name": "east"}, training()),
+        "link to nowhere": changed({"wan_links/0/between/1": "north"}, training()),
+        "link to itself": changed({"wan_links/0/between/1": "east"}, training()),
+        "link of no rate": changed({"wan_links/0/gbit_per_s": 0}, training()),
+        "link of one end": changed({"wan_links/0/between": ["east"]}, training()),
+        "climate of a site unknown": changed({"sites/0/climate": "us_or_hillsborough"}, training()),
         "class name empty": changed({"workload/classes/0/name": ""}, several_classes()),
         "model unknown": changed({"workload/model": "Llama-3.1-71B"}),
         "model like nothing": changed({"workload/model": "zzzzzzzzzz"}),

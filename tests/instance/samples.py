@@ -58,6 +58,29 @@ def several_classes() -> dict[str, Any]:
     return value
 
 
+def training() -> dict[str, Any]:
+    """A sound instance of two training jobs on two sites."""
+    value = sound()
+    value["workload"] = {
+        "kind": "training",
+        "model": "Llama-3.1-70B",
+        "tokens": 15e12,
+        "precisions": ["bf16", "fp8"],
+        "layouts": {"tensor_parallel": [4, 8]},
+        "reliability": {"restart_s": 300},
+        "multi_site": {"methods": ["synchronous"]},
+        "jobs": [
+            {"name": "main", "deadline_days": 60},
+            {"name": "next", "parameters_b": 100, "active_parameters_b": 10, "flop": 1e24, "earliest_start_day": 30},
+        ],
+    }
+    value["targets"] = {"deadline_days": 90, "mfu_floor_fraction": 0.3}
+    del value["site"]
+    value["sites"] = [{"name": "east", "power_kw": 50000}, {"name": "west", "climate": "us_or_hillsboro"}]
+    value["wan_links"] = [{"between": ["east", "west"], "gbit_per_s": 800, "km": 1000}]
+    return value
+
+
 def changed(change: dict[str, Any], value: dict[str, Any] | None = None) -> dict[str, Any]:
     """A sound instance with values set by dotted path; ``...`` removes a key, digits index a list."""
     value = sound() if value is None else value

@@ -15,7 +15,7 @@ from optimizer.instance.checking import Checker
 from optimizer.instance.reading import read_instance_text
 from optimizer.instance.rules import RULES
 from tests.instance.corpus import spoilt
-from tests.instance.samples import changed, read, several_classes, sound
+from tests.instance.samples import changed, read, several_classes, sound, training
 
 #: Values that have caused trouble in readers of JSON.
 NASTY: list[Any] = [
@@ -38,7 +38,7 @@ KEYS = sorted({name for inner in schema.committed()["$defs"].values() for name i
 @st.composite
 def mutations(draw: st.DrawFn) -> dict[str, Any]:
     """A sound instance with some values replaced, removed, added or moved."""
-    value: dict[str, Any] = draw(st.sampled_from([sound, several_classes]))()
+    value: dict[str, Any] = draw(st.sampled_from([sound, several_classes, training]))()
     for _ in range(draw(st.integers(1, 4))):
         path = draw(st.sampled_from([one for one in paths(value) if one]))
         inner: Any = value

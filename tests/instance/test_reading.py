@@ -11,7 +11,7 @@ from optimizer.instance import Instance
 from optimizer.instance.checking import MAX_FOUND
 from optimizer.instance.reading import MAX_BYTES, read_instance, read_instance_text, resolve_model_path
 from tests.instance.corpus import FILES, TEXTS, spoilt
-from tests.instance.samples import changed, problems, read, several_classes, sound
+from tests.instance.samples import changed, problems, read, several_classes, sound, training
 
 GOLDEN = Path(__file__).parent / "messages.txt"
 
@@ -58,7 +58,8 @@ def test_sound_instances_are_read() -> None:
     assert isinstance(instance, Instance)
     assert instance.targets.tpot_ms == 50.0
     assert instance.own_rows().purchase_prices[0].typical_usd == 2.0
-    assert len(read(several_classes()).workload.classes) == 2
+    assert len(read(several_classes()).workload.all_classes()) == 2
+    assert [job.name for job in read(training()).workload.all_jobs()] == ["main", "next"]  # type: ignore[union-attr]
 
 
 def test_the_smallest_instance_has_ten_lines() -> None:

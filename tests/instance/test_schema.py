@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from optimizer.instance import schema
-from tests.instance.samples import several_classes, sound
+from tests.instance.samples import several_classes, sound, training
 
 
 def test_committed_is_generated() -> None:
@@ -32,16 +32,17 @@ def test_quantities_have_units() -> None:
 
 def test_defaults_of_the_instance_have_sources() -> None:
     own = {"Targets", "Choices", "Site", "Economics", "SolverOptions", "Demand", "Load", "RequestShape"}
-    # A default of null is no figure: the limit is not set, or the catalogue gives the price.
+    own |= {"TrainingWorkload", "TrainingJob", "TrainingLayouts", "Reliability", "SeveralSites", "NamedSite", "WanLink"}
+    # A default of null is no figure: the limit is not set, or the catalogue gives the price; {} are the keys' own.
     bare = [
         (shape, key)
         for shape, key, one in properties()
-        if shape in own and one.get("default") is not None and not one.get("default_source")
+        if shape in own and one.get("default") not in (None, {}) and not one.get("default_source")
     ]
     assert bare == []
 
 
-@pytest.mark.parametrize("value", [sound(), several_classes()])
+@pytest.mark.parametrize("value", [sound(), several_classes(), training()])
 def test_sound_instances_satisfy_it(value: dict[str, Any]) -> None:
     jsonschema.validate(value, schema.committed(), cls=jsonschema.Draft202012Validator)
 

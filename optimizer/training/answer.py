@@ -1,0 +1,175 @@
+"""Training from an instance to its plan, or to why there is none. No printing."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from optimizer.catalog import load_catalog
+from optimizer.diagnosis import Diagnosis
+from optimizer.errors import SolverError, StoppedWithoutPlan
+from optimizer.instance.model import Instance
+from optimizer.plan import Plan
+from optimizer.setting import ServerType
+from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
+from optimizer.training.choices import Choice, Choices, choices_of
+from optimizer.training.jobs import Job, jobs_of, training_workload
+from optimizer.training.options import Options as JobOptions
+from optimizer.training.options import options_of
+from optimizer.training.places import groups_of, places_of
+from optimizer.training.prices import PoolPrices, pool_prices
+from optimizer.training.program import Run, TrainingProgram, build_program
+
+Stop = Callable[[], bool]
+#: Choices of a job in the program: of one job alone only the cheapest can be chosen; several share fleets.
+_KEPT_ALONE: Final = 100
+_KEPT_SHARED: Final = 60
+#: Plans within this share of the least cost count as equal.
+TIE: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searched:
+    """An instance with everything that was tried for each job."""
+
+    instance: Instance
+    jobs: tuple[Job, ...]
+    prices: dict[tuple[str, str], PoolPrices]
+    options: tuple[tuple[JobOptions, ...], ...]
+    choices: tuple[Choices, ...]
+
+    def program(self, keeps: Callable[[Choice], bool] = lambda _choice: True) -> TrainingProgram:
+        """The program over the choices that are kept."""
+        kept = tuple(tuple(filter(keeps, one.found)) for one in self.choices)
+        return TrainingProgram(self.instance, self.jobs, kept, training_workload(self.instance).calendar_period_days)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """What a program gave: the run of each job, in the order of the jobs; None where there is none."""
+
+    data: TrainingProgram
+    outcome: Outcome
+    runs: tuple[Run, ...] | None
+    model: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plan or a diagnosis, with seconds by stage."""
+
+    plan: Plan | None
+    diagnosis: Diagnosis | None
+    timing: dict[str, float]
+
+
+def search(
+    instance: Instance, without: Callable[[ServerType, str], bool] = lambda _type, _precision: False
+) -> Searched:
+    """Options and choices of every job; ``without`` names (type, format)s that are left out."""
+    catalog = load_catalog()
+    jobs = jobs_of(instance, catalog)
+    places = places_of(instance, catalog)
+    prices = pool_prices(instance, places)
+    groups = groups_of(instance)
+    types = {one.pool.server_type.id: one.pool.server_type for one in prices.values()}
+    keep = _KEPT_ALONE if len(jobs) == 1 else _KEPT_SHARED
+    options, choices = [], []
+    for job in jobs:
+        own = tuple(
+            one
+            for _, server_type in sorted(types.items())
+            for one in options_of(instance, job, server_type, groups)
+            if not without(server_type, one.precision)
+        )
+        options.append(own)
+        choices.append(choices_of(instance, list(own), prices, keep, alone_here=len(jobs) == 1))
+    return Searched(instance, jobs, prices, tuple(options), tuple(choices))
+
+
+NOTHING: Final = Outcome(Reason.INFEASIBLE, float("nan"), -float("inf"), None, 0, 0.0)
+
+
+def answer(data: TrainingProgram, options: Options, stop: Stop | None = None, *, break_ties: bool = True) -> Answered:
+    """Solve the program; ties of a job alone are broken by fewest accelerators, days, then names."""
+    runs = data.runs
+    if any(all(run[0] != j for run in runs) for j in range(len(data.jobs))):
+        return Answered(data, NOTHING, None)
+    model = build_program(data)
+    compiled = Compiled(model)
+    outcome = compiled.solve(options, stop)
+    if outcome.values is None:
+        return Answered(data, outcome, None, model)
+    values = compiled.rounded(outcome.values)
+    chosen = [run for run in runs if values[compiled.column_of(model.Run[run])] > 0.5]
+    if break_ties and not data.is_shared:
+        least = data.run_usd(chosen[0])
+        equal = [run for run in runs if data.run_usd(run) <= least + TIE * abs(least)]
+
+        def rank(run: Run) -> tuple[Any, ...]:
+            choice = data.choices[run[0]][run[1]]
+            return (choice.accelerators, choice.days, choice.key)
+
+        chosen = [min(equal, key=rank)]
+    chosen.sort()
+    return Answered(data, outcome, tuple(chosen), model)
+
+
+def solve_training(
+    instance: Instance,
+    *,
+    time_limit_s: float | None = None,
+    gap: float | None = None,
+    threads: int | None = None,
+    seed: int | None = None,
+    export: Path | None = None,
+    stop: Stop | None = None,
+) -> Found:
+    """The cheapest way to do every job in time, or why there is none; ``optimizer.api.solve`` verifies it.
+
+    Raises SolverError and StoppedWithoutPlan as that does.
+    """
+    from optimizer.training.extract import make_plan
+    from optimizer.training.runners_up import runners_up
+
+    seconds: dict[str, float] = {}
+    last = time.perf_counter()
+
+    def lap(stage: str) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        seconds[stage], last = now - last, now
+
+    given = instance.solver
+    options = Options(
+        gap=given.gap if gap is None else gap,
+        time_limit_s=given.time_limit_s if time_limit_s is None else time_limit_s,
+        threads=given.threads if threads is None else threads,
+        seed=given.seed if seed is None else seed,
+    )
+    deadline = last + options.time_limit_s
+    searched = search(instance)
+    lap("candidates")
+    found = answer(searched.program(), options, stop)
+    if export is not None and found.model is not None:
+        from optimizer.solver import export as write_program
+
+        write_program(found.model, export)
+    lap("program")
+    if found.runs is None:
+        if found.outcome.reason is Reason.INFEASIBLE:
+            from optimizer.training.diagnose import diagnose
+
+            diagnosis = diagnose(searched, options, stop, deadline)
+            lap("diagnosis")
+            return Found(None, diagnosis, seconds)
+        if found.outcome.reason in (Reason.TIME_LIMIT, Reason.INTERRUPT):
+            reason = found.outcome.reason.value.replace("_", " ")
+            raise StoppedWithoutPlan(f"stopped by {reason} before any plan was found")
+        raise SolverError(f"the solver ended with {found.outcome.reason.value}")
+    plan = make_plan(searched, found, options, solver_name())
+    left = replace(options, time_limit_s=max(1e-3, deadline - time.perf_counter()))
+    plan = plan.model_copy(update={"runners_up": runners_up(searched, plan, left, stop, deadline)})
+    lap("runners_up")
+    return Found(plan, None, seconds)

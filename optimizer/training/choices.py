@@ -1,0 +1,246 @@
+"""Choices of a job: an option (type, format, count, layout, method) on pools of servers at places, with its cost.
+
+All figures of a choice are known before the program runs, so limits of one job alone are checked here, for all choices
+at once. Over several sites the splits tried are the equal one and those that fill the sites one after another, in every
+order: cost is a sum over sites, so a cheapest split fills cheap sites first (docs/training.md).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimizer.instance.model import Instance
+from optimizer.performance.factors import FloatArray
+from optimizer.training.options import Options
+from optimizer.training.prices import IntArray, PoolPrices
+
+#: Limits of one job's fleet, as ``optimizer.limits`` names them.
+FLEET_LIMITS: Final = ("power_kw", "racks", "supply", "budget_capex_usd", "budget_usd")
+#: Kinds of choices of each of several jobs whose cheapest, smallest and quickest are kept.
+_KINDS_SHARED: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Servers of one pool that a job holds: in service and spare."""
+
+    prices: PoolPrices
+    in_service: int
+    spare: int
+
+    @property
+    def total(self) -> int:
+        """Servers held."""
+        return self.in_service + self.spare
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A way to do a job: row of its options, servers by pool, days it takes, cost when it has its fleet alone."""
+
+    options: Options
+    row: int
+    parts: tuple[Part, ...]
+    days: float
+    usd: float
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators held, spares included."""
+        return sum(part.total for part in self.parts) * self.options.server_type.accelerators
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Names, for an order that does not depend on how choices were found."""
+        pools = tuple(part.prices.id for part in self.parts)
+        return (self.options.server_type.id, self.options.precision, self.options.method, *pools, str(self.row))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Choices of one kind as columns: the same options on the same pools, one a row and split."""
+
+    options: Options
+    prices: tuple[PoolPrices, ...]
+    rows: NDArray[np.int64]
+    in_service: IntArray
+    usd: FloatArray
+    passes: dict[str, NDArray[np.bool_]]
+
+    def choice(self, place: int) -> Choice:
+        """One choice of the block."""
+        row = int(self.rows[place])
+        counts = self.in_service[:, place].tolist()
+        parts = tuple(
+            Part(prices, count, int(prices.spares(count))) for prices, count in zip(self.prices, counts, strict=True)
+        )
+        return Choice(self.options, row, parts, float(self.options.rows.days[row]), float(self.usd[place]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choices:
+    """Admissible choices of one job by rising cost, and what the others break."""
+
+    found: tuple[Choice, ...]
+    considered: int
+    admissible: int
+    broken: dict[str, int]
+    alone: dict[str, int]
+
+
+def choices_of(
+    instance: Instance,
+    options: list[Options],
+    prices: dict[tuple[str, str], PoolPrices],
+    keep: int,
+    *,
+    alone_here: bool,
+) -> Choices:
+    """The cheapest choices of a job that keep every limit when the job is alone: ``keep`` of all, and of each kind.
+
+    A job alone on its fleet needs no other: its plan is the cheapest choice, and the cheapest plan without a type, a
+    format or a pool is the cheapest choice of the kinds that remain. Of jobs that share fleets the cheapest of a kind,
+    its smallest and its quickest are kept too.
+    """
+    blocks = [block for one in options if one.rows.size for block in _blocks(instance, one, prices)]
+    broken: Counter[str] = Counter()
+    alone: Counter[str] = Counter()
+    considered = admissible = 0
+    found: list[tuple[float, float, int, int, int, bool]] = []
+    for number, block in enumerate(blocks):
+        kept = np.ones(block.rows.size, dtype=np.bool_)
+        for column in block.passes.values():
+            kept &= column
+        considered, admissible = considered + int(kept.size), admissible + int(kept.sum())
+        for name, column in block.passes.items():
+            broken[name] += int((~column).sum())
+            others = np.ones(kept.size, dtype=np.bool_)
+            for other, inner in block.passes.items():
+                if other != name:
+                    others &= inner
+            alone[name] += int((others & ~column).sum())
+        places = np.flatnonzero(kept)
+        if not places.size:
+            continue
+        places = places[np.argsort(block.usd[places], kind="stable")[:keep]]
+        days, size = block.options.rows.days[block.rows[places]], block.in_service[:, places].sum(axis=0)
+        ends = {0} if alone_here else {0, int(np.argmin(size)), int(np.argmin(days))}
+        found += [
+            (usd, float(day), int(count), number, int(place), rank in ends)
+            for rank, (usd, day, count, place) in enumerate(
+                zip(block.usd[places].tolist(), days, size, places, strict=True)
+            )
+        ]
+    found.sort()
+    # Of several jobs the kinds are many for a program over the calendar: the best of them.
+    kinds = len(blocks) if alone_here else _KINDS_SHARED
+    kept_kinds = list(dict.fromkeys(one[3] for one in found))[:kinds]
+    wanted = [one for rank, one in enumerate(found) if rank < keep or (one[5] and one[3] in set(kept_kinds))]
+    chosen = tuple(blocks[one[3]].choice(one[4]) for one in wanted)
+    return Choices(chosen, considered, admissible, dict(broken), dict(alone))
+
+
+def _blocks(instance: Instance, options: Options, prices: dict[tuple[str, str], PoolPrices]) -> Iterator[Block]:
+    mine = [one for one in prices.values() if one.pool.server_type.id == options.server_type.id]
+    if options.speedup > 1.0:
+        mine = [one for one in mine if one.pool.cooling is not None and one.pool.cooling.medium == "liquid"]
+    rows = np.arange(options.rows.size)
+    if options.group is None:
+        for one in mine:
+            yield _block(instance, options, (one,), rows, options.servers[None, :], np.ones(rows.size, dtype=np.bool_))
+        return
+    by_site = [
+        _few([one for one in mine if one.place.name == site and one.pool.is_bought], options)
+        for site in options.group.sites
+    ]
+    unit = _unit_servers(options)
+    units = options.servers // unit
+    for pools in product(*by_site):
+        # Units beyond what any site holds: as good as no cap.
+        most = float(units.max() + 1)
+        caps = [np.floor(np.minimum(one.most_servers() / unit, most)) for one in pools]
+        for order in (None, *permutations(range(len(pools)))):
+            split = _equal(units, len(pools)) if order is None else _filled(units, caps, order)
+            fits = np.ones(rows.size, dtype=np.bool_)
+            for place, cap in enumerate(caps):
+                fits &= (split[place] >= 1) & (split[place] <= cap)
+            servers = split * unit
+            # What is left over of whole units, idle servers of a stated count, stands at the first site.
+            servers[0 if order is None else order[0]] += options.servers - units * unit
+            yield _block(instance, options, pools, rows, servers, fits)
+
+
+def _few(pools: list[PoolPrices], options: Options) -> list[PoolPrices]:
+    """Of a site's pools the cheapest and the one that draws least, for the middle one of the options."""
+    if len(pools) <= 1:
+        return pools
+    middle = options.servers.size // 2
+    count, days = options.servers[middle : middle + 1], options.rows.days[middle : middle + 1]
+    cheapest = min(pools, key=lambda one: (float(one.usd(count, days)[0]), one.id))
+    coolest = min(pools, key=lambda one: (float(one.power_kw(1)), one.id))
+    return [cheapest] if coolest.id == cheapest.id else [cheapest, coolest]
+
+
+def _unit_servers(options: Options) -> NDArray[np.int64]:
+    """Servers of the smallest whole share of a job: a replica, or as many as fill whole servers."""
+    lay, size = options.rows.layouts, options.server_type.accelerators
+    width = (lay.tensor_parallel * lay.pipeline_parallel * lay.context_parallel).astype(np.int64)
+    return np.array([math.lcm(int(each), size) // size for each in width.tolist()], dtype=np.int64)
+
+
+def _equal(units: IntArray, sites: int) -> IntArray:
+    return np.stack([units // sites + (units % sites > place) for place in range(sites)])
+
+
+def _filled(units: IntArray, caps: list[FloatArray], order: tuple[int, ...]) -> IntArray:
+    """Each site in turn takes all that it holds, but one unit is left for each that follows."""
+    split = np.zeros((len(caps), units.size), dtype=np.int64)
+    left = units.copy()
+    for place, site in enumerate(order):
+        after = len(order) - place - 1
+        taken = left if after == 0 else np.minimum(left - after, caps[site].astype(np.int64))
+        split[site] = taken
+        left = left - taken
+    return split
+
+
+def _block(
+    instance: Instance,
+    options: Options,
+    prices: tuple[PoolPrices, ...],
+    rows: NDArray[np.int64],
+    servers: IntArray,
+    fits: NDArray[np.bool_],
+) -> Block:
+    days = options.rows.days
+    size = options.server_type.accelerators
+    economics = instance.economics
+    usd = days * options.job.delay_usd_per_day
+    capital, accelerators = np.zeros(rows.size), np.zeros(rows.size)
+    power, racks = fits.copy(), np.ones(rows.size, dtype=np.bool_)
+    for one, count in zip(prices, servers, strict=True):
+        count = np.maximum(count, 0)
+        total = count + one.spares(count)
+        usd = usd + one.usd(count, days)
+        capital = capital + one.capital_usd(total)
+        accelerators = accelerators + total * size
+        site = one.place.site
+        if one.pool.is_bought and site.power_kw is not None:
+            power &= one.power_kw(total) <= site.power_kw
+        if one.pool.is_bought and site.racks is not None:
+            racks &= np.ceil(total / one.pool.per_rack) <= site.racks
+    supply = instance.choices.supply.get(options.server_type.accelerator.id, math.inf)
+    passes = {
+        "power_kw": power,
+        "racks": racks,
+        "supply": accelerators <= supply,
+        "budget_capex_usd": capital <= (economics.budget_capex_usd or math.inf),
+        "budget_usd": usd <= (economics.budget_usd or math.inf),
+    }
+    return Block(options, prices, rows, servers, usd, passes)

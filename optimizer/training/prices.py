@@ -1,0 +1,210 @@
+"""What servers of one pool cost a job: the serving side's cost terms at the quantities of a training cluster.
+
+Each term is USD a year for one unit of a quantity (``optimizer.costs``). A bought server is charged for the days on
+which jobs hold it (``economics.charge`` job: yearly cost x days / 365.25) or for the whole horizon (present value of
+its yearly cost over it). Energy and rent are paid for the job's days; a committed rent for whole terms.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optimizer.costs import SETTING_COMPONENTS
+from optimizer.costs.energy import pool_idle_kw
+from optimizer.costs.servers import tier_prices
+from optimizer.costs.term import QuantityKey, Term, capital_recovery_factor
+from optimizer.errors import InternalError
+from optimizer.instance.model import Instance
+from optimizer.performance.factors import FloatArray
+from optimizer.setting import Pool, Setting
+from optimizer.training.jobs import DAYS_PER_YEAR, HOURS_PER_DAY
+from optimizer.training.places import Place
+from optimizer.units import HOURS_PER_YEAR
+
+#: Components that are paid for the time in which jobs run, however long the servers are held.
+RUNNING: Final = frozenset({"energy", "carbon", "water"})
+#: Years that a commitment runs for.
+TERM_YEARS: Final[Mapping[str, float]] = {"on_demand": 0.0, "reserved_1yr": 1.0, "reserved_3yr": 3.0}
+#: Slack of counts that are rounded, for the last bit of a division.
+_ROUNDING: Final = 1e-9
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PoolPrices:
+    """Prices and powers of the servers of one pool at one place."""
+
+    instance: Instance
+    place: Place
+    pool: Pool
+    terms: tuple[Term, ...]
+    heat: Mapping[str, float]
+    busy_kw: float
+    idle_kw: float
+
+    @property
+    def id(self) -> str:
+        """Name of the pool in the plan: with its site where there are several."""
+        return f"{self.place.name}/{self.pool.id}" if self.instance.sites and self.pool.is_bought else self.pool.id
+
+    @property
+    def horizon_share(self) -> float:
+        """Yearly cost over present value: the annuity of the horizon."""
+        economics = self.instance.economics
+        return capital_recovery_factor(economics.discount_rate, economics.horizon_years)
+
+    def spares(self, in_service: ArrayLike) -> IntArray:
+        """Spare servers of a bought pool."""
+        count = np.asarray(in_service, dtype=np.int64)
+        if not self.pool.is_bought:
+            return np.zeros_like(count)
+        targets = self.instance.targets
+        share = np.ceil(targets.spare_fraction * count - _ROUNDING).astype(np.int64)
+        return np.where(count > 0, np.maximum(share, targets.spare_servers), 0)
+
+    def quantity(self, key: QuantityKey, in_service: IntArray, total: IntArray) -> FloatArray:
+        """Amount of a term's quantity for so many servers in service, and in all."""
+        family, *index = key
+        count = total.astype(np.float64)
+        size = float(self.pool.server_type.accelerators)
+        above_kw = in_service.astype(np.float64) * (self.busy_kw - self.idle_kw)
+        if family == "Servers":
+            return count
+        if family in ("BusyKwh", "LevelKwh", "PeakKw"):
+            level = self.place.setting.levels[int(index[1])].hours_per_year if family == "LevelKwh" else HOURS_PER_YEAR
+            return above_kw if family == "PeakKw" else above_kw * level
+        if family == "SiteUsed":
+            return (count > 0).astype(np.float64)
+        if family == "Racks":
+            return np.ceil(count / self.pool.per_rack - _ROUNDING)
+        if family == "SpaceKw":
+            return count * self.pool.server_kw
+        if family == "PlantKw":
+            return count * self.heat[index[0]]
+        if family == "PlantBuilt":
+            return (count > 0).astype(np.float64)
+        if family in ("TierServers", "TierUsed"):
+            first = [tier[0] for tier in tier_prices(self.pool.server_type)]
+            reached = np.maximum(np.searchsorted(np.array(first), total, side="right") - 1, 0) == int(index[1])
+            return np.where(reached & (total > 0), count if family == "TierServers" else 1.0, 0.0)
+        if family == "FabricAccelerators":
+            fabrics = self.place.setting.fabrics[self.pool.server_type.accelerator.scale_out_gb_s]
+            largest = np.array([fabric.max_accelerators for fabric in fabrics[:-1]], dtype=np.float64)
+            tier = np.searchsorted(largest, count * size, side="left")
+            own = [one.id for one in fabrics]
+            if index[0] not in own:
+                return np.zeros(total.shape)
+            return np.where(tier == own.index(index[0]), count * size, 0.0)
+        raise InternalError(f"the bill of training does not know the quantity {family}")
+
+    def capital_usd(self, total: IntArray) -> FloatArray:
+        """Paid at the start for so many servers, spares included."""
+        parts = [t.capital_usd * self.quantity(t.quantity, total, total) for t in self.terms if t.capital_usd]
+        return np.sum(parts, axis=0) if parts else np.zeros(total.shape)
+
+    def years(self, days: ArrayLike, component: str) -> FloatArray:
+        """Years of yearly cost that a job of so many days is charged for a component of the bill."""
+        given = np.asarray(days, dtype=np.float64)
+        if component == "rent":
+            term = TERM_YEARS[self.pool.sourcing]
+            return given / DAYS_PER_YEAR if term == 0.0 else np.ceil(given / DAYS_PER_YEAR / term - _ROUNDING) * term
+        if component in RUNNING or self.instance.economics.charge == "job":
+            return given / DAYS_PER_YEAR
+        return np.full(given.shape, 1.0 / self.horizon_share)
+
+    def it_kwh(self, in_service: int, total: int, days: float) -> float:
+        """Energy of the servers themselves over a job: those in service train, spares idle."""
+        if not self.pool.is_bought:
+            return 0.0
+        kw = in_service * self.busy_kw + (total - in_service) * self.idle_kw
+        return kw * days * HOURS_PER_DAY
+
+    def energy_kwh(self, in_service: int, total: int, days: float) -> float:
+        """The same at the meter."""
+        return self.it_kwh(in_service, total, days) * self.pool.pue_mean
+
+    def usd(self, in_service: IntArray, days: FloatArray) -> FloatArray:
+        """Cost of a job of so many servers in service and so many days here, spares included."""
+        total = in_service + self.spares(in_service)
+        cost = np.zeros(np.broadcast_shapes(total.shape, np.shape(days)))
+        for term in self.terms:
+            amount = self.quantity(term.quantity, in_service, total)
+            cost = cost + term.usd_per_year * amount * self.years(days, term.component)
+        return np.asarray(cost)
+
+    def power_kw(self, total: ArrayLike) -> FloatArray:
+        """Power at the meter in the hottest hour."""
+        each = self.pool.server_kw * self.pool.pue_design if self.pool.is_bought else 0.0
+        return np.asarray(total, dtype=np.float64) * each
+
+    def most_servers(self) -> float:
+        """Servers in service that the place's power and racks leave room for, spares stand beside them."""
+        site = self.place.site
+        if not self.pool.is_bought:
+            return math.inf
+        caps = []
+        if site.power_kw is not None:
+            caps.append(math.floor(site.power_kw / (self.pool.server_kw * self.pool.pue_design) + _ROUNDING))
+        if site.racks is not None:
+            caps.append(site.racks * self.pool.per_rack)
+        if not caps:
+            return math.inf
+        total = min(caps)
+        most = math.floor(total / (1.0 + self.instance.targets.spare_fraction) + 1.0)
+        while most > 0 and most + int(self.spares(most)) > total:
+            most -= 1
+        return float(most)
+
+
+def pool_prices(instance: Instance, places: tuple[Place, ...]) -> dict[tuple[str, str], PoolPrices]:
+    """Prices of every pool of whole servers, by (place, pool)."""
+    found = {}
+    for place in places:
+        terms = [term for _, of_setting in SETTING_COMPONENTS for term in of_setting(place.setting)]
+        for pool in place.pools:
+            row = pool.server_type.accelerator
+            # A job over several instances needs their network: whole hosts are let with it, parts are not.
+            if pool.server_type.accelerators != row.accelerators_per_server:
+                continue
+            heat = heat_of(place.setting, pool)
+            mine = [term for term in terms if _concerns(term.quantity, pool, heat)]
+            curve = place.setting.catalog.power_curves[row.generation]
+            busy = pool.loaded_kw(curve.training_fraction * row.server_power_kw)
+            idle = pool_idle_kw(place.setting, pool) if pool.is_bought else 0.0
+            found[place.name, pool.id] = PoolPrices(instance, place, pool, tuple(mine), heat, busy, idle)
+    return found
+
+
+def heat_of(setting: Setting, pool: Pool) -> dict[str, float]:
+    """Plant -> heat (kW) that one server sends to it: what a liquid option leaves goes to the residual air plant."""
+    option = pool.cooling
+    if option is None:
+        return {}
+    share = option.liquid_capture_typical_fraction if option.medium == "liquid" else 1.0
+    found = {option.id: pool.server_kw * share}
+    if share < 1.0:
+        residual = setting.residual.id
+        found[residual] = found.get(residual, 0.0) + pool.server_kw * (1.0 - share)
+    return found
+
+
+def _concerns(key: QuantityKey, pool: Pool, heat: Mapping[str, float]) -> bool:
+    """Whether a term's quantity belongs to servers of a pool."""
+    family, *index = key
+    if family in ("SpaceKw", "SiteUsed"):
+        return pool.is_bought
+    if family in ("Servers", "Racks", "BusyKwh", "LevelKwh", "PeakKw"):
+        return index[0] == pool.id
+    if family in ("TierServers", "TierUsed"):
+        return pool.is_bought and index[0] == pool.server_type.id
+    if family in ("PlantKw", "PlantBuilt"):
+        return index[0] in heat
+    if family == "FabricAccelerators":
+        # The fabrics of other link speeds are sorted out by ``quantity``, which knows the place.
+        return pool.is_bought
+    raise InternalError(f"the bill of training does not know the quantity {family}")
