@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from optimizer.proposals.result import Evaluation
     from optimizer.proposals.shape import Proposal
     from optimizer.solver import Options
+    from optimizer.whynot.result import WhyNot
 
-__all__ = ["Solved", "evaluate", "load", "resolved", "solve"]
+__all__ = ["Solved", "evaluate", "load", "resolved", "solve", "why_not"]
 
 EXIT_PROVEN, EXIT_INFEASIBLE, EXIT_STOPPED = 0, 4, 5
 
@@ -319,3 +320,60 @@ def _solve_training(instance: Instance, **given: Any) -> Solved:
         )
     exit_code = EXIT_PROVEN if found.plan.outcome.holds == "proven" else EXIT_STOPPED
     return Solved(found.plan, None, exit_code, clock.seconds)
+
+
+def why_not(
+    instance: Instance,
+    asked: str,
+    *,
+    instance_path: Path | None = None,
+    time_limit_s: float | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> "WhyNot":
+    """Why the plan does not make a choice: which limit that breaks, with the nearest values, or how much more it costs.
+
+    Parameters
+    ----------
+    asked: ``KEY=VALUE``, several with commas, to which the whole fleet keeps: ``accelerator=l40s,scheme=w8a8-fp8``.
+
+    Raises
+    ------
+    UsageProblems: a key, a name or a number is none. StoppedWithoutPlan: the optimum was not found in time.
+    """
+    from optimizer.solver import Options
+    from optimizer.whynot.answer import why_not as answered
+    from optimizer.whynot.asked import read_asked
+
+    given = instance.solver
+    seconds = given.time_limit_s if time_limit_s is None else time_limit_s
+    options = Options(given.gap, seconds, given.threads, given.seed)
+    instance = resolved(instance, instance_path)
+    choice = read_asked(asked, instance)
+    deadline = time.perf_counter() + seconds
+    best = _best(instance, options, stop)
+    return answered(instance, choice, best, options, stop, deadline)
+
+
+def _best(instance: Instance, options: "Options", stop: Callable[[], bool] | None) -> Plan | None:
+    """The cheapest plan alone; None where nothing fits."""
+    from optimizer.answer import answer, plan_of
+    from optimizer.candidates import build_candidates
+    from optimizer.catalog import load_catalog
+    from optimizer.models import served_model
+    from optimizer.offer import Without, make_offer
+    from optimizer.performance.factors import factors_with
+    from optimizer.schemes import scheme_options
+    from optimizer.screen import screen
+    from optimizer.setting import build_setting
+    from optimizer.solver import Reason
+
+    setting = build_setting(instance, load_catalog())
+    model = served_model(instance, setting.catalog)
+    factors = factors_with(instance.workload.calibration_document())
+    offer = make_offer(screen(build_candidates(setting, model, scheme_options(setting, model), factors)))
+    found = answer(offer, options, Without(), stop)
+    if found.fleet is None:
+        if found.outcome.reason is Reason.INFEASIBLE:
+            return None
+        raise StoppedWithoutPlan("stopped before the plan to compare with was found")
+    return plan_of(offer, found, options)

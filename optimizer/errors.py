@@ -348,6 +348,18 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     ("E-PROPOSAL-507", "The plan in place of a proposal cannot be read.", "Solve its instance again."),
     (
+        "E-WHYNOT-510",
+        "What is asked about is not written as KEY=VALUE.",
+        "Write accelerator=h100-80gb-sxm, or give the file of a proposal.",
+    ),
+    (
+        "E-WHYNOT-511",
+        "A key of what is asked about is not known.",
+        "Use the nearest name that the message gives; `optimize explain --help` lists the keys.",
+    ),
+    ("E-WHYNOT-512", "A name in what is asked about is not known.", "Use the nearest name that the message gives."),
+    ("E-WHYNOT-513", "A number in what is asked about is none.", "Write one whole number from 1 on."),
+    (
         "E-TABLE-001",
         "A table of measurements, a calibration, or a name on the command line of a prediction cannot be used.",
         "Correct what the message names; `optimize validate --help` lists the columns.",

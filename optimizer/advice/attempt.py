@@ -15,7 +15,7 @@ from optimizer.offer import Offer, Without, make_offer, program_data
 from optimizer.plan import Plan
 from optimizer.schemes import scheme_options
 from optimizer.screen import screen
-from optimizer.setting import build_setting
+from optimizer.setting import Setting, build_setting
 from optimizer.solver import Options, Reason
 
 #: Beginnings of paths that neither pools, nor schemes, nor predictions hang on.
@@ -46,7 +46,7 @@ class OutOfTime(Exception):  # noqa: N818 - it reports how a search ended
 class Search:
     """What every attempt needs; answers are kept, so that no attempt is made twice.
 
-    ``tell`` is called with a count and words before each attempt.
+    ``tell`` is called with a count and words before each attempt. ``restrict`` takes pools away that must not be used.
     """
 
     offer: Offer
@@ -54,6 +54,7 @@ class Search:
     stop: Stop | None
     deadline: float
     tell: Callable[[int, str], None] = lambda _count, _words: None
+    restrict: Callable[[Setting], Setting] = lambda setting: setting
     attempts: int = 0
     _known: dict[frozenset[tuple[str, object]], bool] = field(default_factory=dict)
 
@@ -83,7 +84,7 @@ class Search:
             setting = replace(candidates.setting, instance=instance, classes=instance.workload.all_classes())
             moved: Candidates = replace(candidates, setting=setting)
         else:
-            setting = build_setting(instance, load_catalog())
+            setting = self.restrict(build_setting(instance, load_catalog()))
             model = served_model(instance, setting.catalog)
             moved = build_candidates(setting, model, scheme_options(setting, model), candidates.factors)
         return make_offer(screen(moved))

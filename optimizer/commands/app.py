@@ -36,7 +36,7 @@ VERBS: Final = MappingProxyType(
     {
         "solve": Verb("solve", "Find the cheapest cluster that meets every limit."),
         "check": Verb("check", "Read an instance; say what would be searched and what was defaulted."),
-        "explain": Verb("explain", "Explain an error code, or why nothing fits an instance."),
+        "explain": Verb("explain", "Explain an error code, why nothing fits, or why not this choice."),
         "evaluate": Verb("evaluate", "Check a plan that someone else made: every limit, the bill, the distance."),
         "report": Verb("report", "Show or write a plan's bill of materials and bill by year."),
         "compare": Verb("compare", "Compare buying with renting, and where one overtakes the other."),

@@ -7,7 +7,7 @@ from optimizer.commands import talk
 
 @click.command()
 @click.argument(
-    "what", type=click.Choice(["instance", "plan", "diagnosis", "proposal", "evaluation"]), default="instance"
+    "what", type=click.Choice(["instance", "plan", "diagnosis", "proposal", "evaluation", "whynot"]), default="instance"
 )
 def schema(what: str) -> int:
     """Print the JSON Schema of an instance (the default), a plan, a diagnosis, a proposal or an evaluation."""
@@ -24,7 +24,8 @@ def schema(what: str) -> int:
     from optimizer.diagnosis import Diagnosis
     from optimizer.plan import Plan, Shape
     from optimizer.proposals.result import Evaluation
+    from optimizer.whynot.result import WhyNot
 
-    shapes: dict[str, type[Shape]] = {"plan": Plan, "diagnosis": Diagnosis, "evaluation": Evaluation}
+    shapes: dict[str, type[Shape]] = {"plan": Plan, "diagnosis": Diagnosis, "evaluation": Evaluation, "whynot": WhyNot}
     talk.data(as_text(of_shape(shapes[what], mode="serialization")))
     return 0

@@ -235,14 +235,14 @@ class TestExplain:
         assert run("explain", "e-targets-003").stdout == run("explain", "E-TARGETS-003").stdout
 
     def test_infeasible_instance(self, monkeypatch: pytest.MonkeyPatch, instance: Path) -> None:
-        monkeypatch.setattr(answering, "solve", lambda *_: Solved(diagnosis=Answer("x"), exit_code=4))
+        monkeypatch.setattr(answering, "solve", lambda *_, **__: Solved(diagnosis=Answer("x"), exit_code=4))
         monkeypatch.setattr(answering, "screen", lambda _solved: "THE DIAGNOSIS")
         result = run("explain", instance)
         assert (result.exit_code, result.stdout) == (0, "THE DIAGNOSIS\n")
         assert names(instance.parent) == ["my.json"]
 
     def test_feasible_instance(self, monkeypatch: pytest.MonkeyPatch, instance: Path) -> None:
-        monkeypatch.setattr(answering, "solve", lambda *_: Solved(plan=Answer("x")))
+        monkeypatch.setattr(answering, "solve", lambda *_, **__: Solved(plan=Answer("x")))
         assert "meets every limit" in run("explain", instance).stdout
 
 
