@@ -158,6 +158,8 @@ def solve(
     the plan.
     """
     if instance.workload.kind == "training":
+        if runners_up or baseline is not None:
+            _for_serving(instance, "--runners-up" if runners_up else "--baseline")
         return _solve_training(
             resolved(instance, instance_path),
             time_limit_s=time_limit_s,
@@ -285,6 +287,7 @@ def evaluate(
     from optimizer.proposals.telling import evaluation
     from optimizer.solver import Options
 
+    _for_serving(instance, "evaluate")
     given = instance.solver
     options = Options(
         given.gap, given.time_limit_s if time_limit_s is None else time_limit_s, given.threads, given.seed
@@ -300,6 +303,15 @@ def evaluate(
         except StoppedWithoutPlan:
             state = "stopped"
     return evaluation(instance, proposal.name, found, best, state)
+
+
+def _for_serving(instance: Instance, what: str) -> None:
+    """Refuse what is not yet known of other kinds of work; UsageProblems."""
+    if instance.workload.kind != "serving":
+        from optimizer.errors import Problem, UsageProblems
+
+        found = f"workload.kind {instance.workload.kind}"
+        raise UsageProblems((Problem("E-WHYNOT-514", what, found=found, allowed="must be serving: it knows no other"),))
 
 
 def _solve_training(instance: Instance, **given: Any) -> Solved:
@@ -344,6 +356,7 @@ def why_not(
     from optimizer.whynot.answer import why_not as answered
     from optimizer.whynot.asked import read_asked
 
+    _for_serving(instance, "explain --not")
     given = instance.solver
     seconds = given.time_limit_s if time_limit_s is None else time_limit_s
     options = Options(given.gap, seconds, given.threads, given.seed)
