@@ -16,6 +16,7 @@ from constraints import (
     supply,
     throughput,
     training,
+    transfer,
     vram,
 )
 
@@ -27,6 +28,7 @@ FAMILIES: Final[tuple[ModuleType, ...]] = (
     latency,
     accuracy,
     nvlink,
+    transfer,
     throughput,
     spare,
     cooling,

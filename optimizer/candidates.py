@@ -3,23 +3,30 @@
 A row is a request class, a server type, a layout and a scheme. Rows are predicted at any concurrency in one numpy call.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.catalog.rows import Accelerator, Compute
+from optimizer.candidate_columns import block_width, deployment_columns, supported
+from optimizer.instance.workload import RequestClass
 from optimizer.models import ServedModel
-from optimizer.performance.confidence import AnyPrepared, at_confidence
+from optimizer.performance.confidence import at_confidence
 from optimizer.performance.deployments import Deployments, Traffic
-from optimizer.performance.factors import GENERATIONS, PRECISIONS, Factors
+from optimizer.performance.factors import Factors
+from optimizer.performance.joined import AnyPrepared, Joined, Single
 from optimizer.performance.layouts import RULES, check_layouts
-from optimizer.performance.serving import ServingPrediction, prepare
+from optimizer.performance.roles import UnitPrepared, prepare_prompts, prepare_units
+from optimizer.performance.serving import Prepared, ServingPrediction, prepare
+from optimizer.role_units import Block, Units, units_of
 from optimizer.schemes import SchemeOption
 from optimizer.setting import ServerType, Setting
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+AnyArray = TypeVar("AnyArray", IntArray, FloatArray)
 
 #: Name of an engine in an instance -> name in the performance model.
 ENGINE_NAMES = {"generic": "generic", "vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
@@ -31,9 +38,11 @@ SPLIT_GROUP = "a tensor-parallel group does not fit one server"
 class Candidates:
     """Startable deployments as columns of one length, with their predictions prepared.
 
-    ``server_type_index`` and ``scheme_index`` point into the tuples beside them. ``slots`` is the replicas that fit
-    one server (0 for wider ones), ``servers_per_replica`` what one replica blocks. ``not_startable`` counts refused
-    layouts by reason.
+    ``server_type_index`` and ``scheme_index`` point into the tuples beside them. ``servers_per_replica`` is what one
+    replica blocks of a server, or several whole ones. A row may be a unit of two roles: then the degrees are those of
+    its ``decode_replicas``, ``prefill_degrees`` (tensor, pipeline, expert, attention-data) those of its
+    ``prefill_replicas``, and width and servers those of the whole unit; other rows have 1 and 0 replicas there. Rows of
+    a class begin at ``starts``, its ``units`` after its replicas. ``not_startable`` counts refused layouts by reason.
     """
 
     setting: Setting
@@ -50,7 +59,11 @@ class Candidates:
     attention_data_parallel: IntArray
     width: IntArray
     servers_per_replica: FloatArray
+    prefill_degrees: IntArray
+    prefill_replicas: IntArray
+    decode_replicas: IntArray
     prepared: tuple[AnyPrepared, ...]
+    units: tuple[UnitPrepared | None, ...]
     starts: IntArray
     not_startable: dict[str, int]
 
@@ -58,6 +71,15 @@ class Candidates:
     def size(self) -> int:
         """Rows."""
         return int(self.class_index.size)
+
+    def unit(self, row: int) -> UnitPrepared | None:
+        """The unit of a row, as the only row; None where a replica does both phases."""
+        if not self.prefill_replicas[row]:
+            return None
+        index = int(self.class_index[row])
+        units, last = self.units[index], self.starts[index + 1] if index + 1 < self.starts.size else self.size
+        assert units is not None
+        return units.take(np.array([units.size - (int(last) - row)], dtype=np.int64))
 
     def at(self, rows: IntArray, concurrency: IntArray) -> ServingPrediction:
         """Predict the given rows, each at its concurrency. Rows must be sorted by class (they are, in order)."""
@@ -117,7 +139,6 @@ def build_candidates(
                 blocks.append((type_index, scheme_index, layouts))
     sizes = [block[2].width.size for block in blocks]
     per_class = int(sum(sizes))
-    classes = len(setting.classes)
 
     def gather(part: int) -> IntArray:
         columns = [block[2].columns[part] for block in blocks]
@@ -126,73 +147,144 @@ def build_candidates(
     type_column = np.repeat(np.array([block[0] for block in blocks], dtype=np.int64), sizes)
     scheme_column = np.repeat(np.array([block[1] for block in blocks], dtype=np.int64), sizes)
     tp, pp, ep, dp = (gather(part) for part in range(4))
-    columns = _deployments(used, schemes, model, type_column, scheme_column, (tp, pp, ep, dp)) if per_class else None
-    prepared = []
-    usable = setting.instance.targets.vram_fraction
-    for one in setting.classes:
-        if columns is None:
-            break
-        traffic = Traffic(
-            input_tokens=float(one.request.input_tokens),
-            output_tokens=float(one.request.output_tokens),
-            max_context_tokens=float(setting.instance.workload.longest_context_tokens()),
-            prefix_hit_fraction=one.request.prefix_hit_fraction,
-            engine=ENGINE_NAMES[setting.instance.workload.engine],
-            sequence_slots=float(setting.instance.choices.sequence_slots or 0),
-        )
-        plain = prepare(model.architecture, columns, traffic, factors, usable_memory_fraction=usable)
-        prepared.append(
-            at_confidence(
-                plain,
-                model=model.catalog_id,
-                engine=traffic.engine,
-                generation_index=columns.generation_index,
-                confidence=setting.instance.targets.confidence,
-            )
-        )
-
-    def tiled(column: IntArray) -> IntArray:
-        return np.tile(column, classes)
-
+    columns = None
+    if per_class:
+        columns = deployment_columns(used, schemes, model, type_column, scheme_column, (tp, pp, ep, dp))
     spans = np.concatenate([block[2].servers_per_replica for block in blocks]) if blocks else np.empty(0)
+    widths = tp * pp * dp
+    predicted = [_predicted(setting, model, columns, factors, one) for one in setting.classes] if columns else []
+    offered: list[_Offered] = []
+    if columns is not None and "disaggregated" in setting.instance.choices.serving_roles:
+        ends = np.cumsum(sizes)
+        spots = [
+            Block(end - size, size, used[block[0]].accelerators, _may_span(setting, used[block[0]]))
+            for end, size, block in zip(ends.tolist(), sizes, blocks, strict=True)
+        ]
+        offered = [
+            _units(setting, model, columns, factors, one, seen, spots, widths, spans)
+            for one, seen in zip(setting.classes, predicted, strict=True)
+        ]
+    both = "unified" in setting.instance.choices.serving_roles
+    prepared: list[AnyPrepared] = []
+    for index, seen in enumerate(predicted):
+        assert columns is not None
+        parts = [_confident(setting, model, columns.generation_index, seen)] if both else []
+        if offered:
+            generation = columns.generation_index[offered[index].units.decode]
+            parts.append(_confident(setting, model, generation, offered[index].prepared))
+        prepared.append(parts[0] if len(parts) == 1 else Joined.of(*parts))
+
+    def gathered(column: AnyArray, of_units: Callable[[Units], AnyArray]) -> AnyArray:
+        """A column over all classes: of each class's replicas that do both phases, then of its units."""
+        parts = []
+        for index in range(len(setting.classes)):
+            parts += [column] if both else []
+            parts += [of_units(offered[index].units)] if offered else []
+        return np.concatenate(parts) if parts else column
+
+    def by_row(column: IntArray) -> IntArray:
+        return gathered(column, lambda units: column[units.decode])
+
+    alone = per_class if both else 0
+    counts = [alone + one.units.size for one in offered] or [alone] * len(setting.classes)
+    degrees = np.stack((tp, pp, ep, dp), axis=1)
+    none = np.zeros(per_class, dtype=np.int64)
     return Candidates(
         setting=setting,
         model=model,
         factors=factors,
         server_types=used,
         schemes=schemes,
-        class_index=np.repeat(np.arange(classes, dtype=np.int64), per_class),
-        server_type_index=tiled(type_column),
-        scheme_index=tiled(scheme_column),
-        tensor_parallel=tiled(tp),
-        pipeline_parallel=tiled(pp),
-        expert_parallel=tiled(ep),
-        attention_data_parallel=tiled(dp),
-        width=tiled(tp * pp * dp),
-        servers_per_replica=np.tile(spans, classes),
+        class_index=np.repeat(np.arange(len(counts), dtype=np.int64), counts),
+        server_type_index=by_row(type_column),
+        scheme_index=by_row(scheme_column),
+        tensor_parallel=by_row(tp),
+        pipeline_parallel=by_row(pp),
+        expert_parallel=by_row(ep),
+        attention_data_parallel=by_row(dp),
+        width=gathered(widths, lambda units: units.width),
+        servers_per_replica=gathered(spans, lambda units: units.servers),
+        prefill_degrees=gathered(np.zeros_like(degrees), lambda units: degrees[units.prefill]),
+        prefill_replicas=gathered(none, lambda units: units.prefill_replicas),
+        decode_replicas=gathered(none + 1, lambda units: units.decode_replicas),
         prepared=tuple(prepared),
-        starts=np.arange(classes, dtype=np.int64) * per_class,
+        units=tuple(one.prepared for one in offered) if offered else (None,) * len(setting.classes),
+        starts=np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64),
         not_startable=refused,
     )
 
 
-def supported(accelerator: Accelerator, option: SchemeOption) -> bool:
-    """Whether the accelerator's generation runs the scheme, natively or by storing weights in it."""
-    generation = accelerator.generation
-    if option.scheme.support(generation) == "none" or option.kv_scheme.support(generation) == "none":
-        return False
-    return accelerator.matrix_tflops(compute_precision(accelerator, option)) is not None
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offered:
+    """Units of one class."""
+
+    units: Units
+    prepared: UnitPrepared
 
 
-def compute_precision(accelerator: Accelerator, option: SchemeOption) -> Compute:
-    """Format the matrix units multiply in: 16 bits where the scheme only stores weights."""
-    return option.scheme.compute if option.scheme.support(accelerator.generation) == "native" else "fp16"
+def _traffic(setting: Setting, one: RequestClass) -> Traffic:
+    instance = setting.instance
+    return Traffic(
+        input_tokens=float(one.request.input_tokens),
+        output_tokens=float(one.request.output_tokens),
+        max_context_tokens=float(instance.workload.longest_context_tokens()),
+        prefix_hit_fraction=one.request.prefix_hit_fraction,
+        engine=ENGINE_NAMES[instance.workload.engine],
+        sequence_slots=float(instance.choices.sequence_slots or 0),
+    )
 
 
-def block_width(model: ServedModel, option: SchemeOption) -> int:
-    """Elements that a shard must be a multiple of."""
-    native = model.native_block_width if option.scheme.id == model.native_scheme else 1
-    return max(native, option.scheme.block_width)
+def _predicted(
+    setting: Setting, model: ServedModel, columns: Deployments, factors: Factors, one: RequestClass
+) -> Prepared:
+    """Replicas that do both phases."""
+    usable = setting.instance.targets.vram_fraction
+    return prepare(model.architecture, columns, _traffic(setting, one), factors, usable_memory_fraction=usable)
+
+
+def _units(
+    setting: Setting,
+    model: ServedModel,
+    columns: Deployments,
+    factors: Factors,
+    one: RequestClass,
+    plain: Prepared,
+    groups: list[Block],
+    width: IntArray,
+    servers: FloatArray,
+) -> _Offered:
+    """Units of prefill and decode replicas of one class."""
+    traffic, targets = _traffic(setting, one), setting.instance.targets
+    prompts = prepare_prompts(model.architecture, columns, traffic, factors, targets.vram_fraction)
+    units = units_of(groups, setting.instance.choices.unit_replicas, width, servers, plain, prompts)
+    prepared = prepare_units(
+        model.architecture,
+        columns,
+        traffic,
+        factors,
+        plain=plain,
+        prompts=prompts,
+        prefill_rows=units.prefill,
+        decode_rows=units.decode,
+        prefill_replicas=units.prefill_replicas,
+        decode_replicas=units.decode_replicas,
+        utilization=targets.peak_utilization_fraction,
+    )
+    return _Offered(units, prepared)
+
+
+def _confident(
+    setting: Setting, model: ServedModel, generation_index: IntArray, plain: Prepared | UnitPrepared
+) -> Single:
+    """The same at the confidence that the planner asks for."""
+    instance = setting.instance
+    return at_confidence(
+        plain,
+        model=model.catalog_id,
+        engine=ENGINE_NAMES[instance.workload.engine],
+        generation_index=generation_index,
+        confidence=instance.targets.confidence,
+    )
 
 
 def _startable(
@@ -263,65 +355,3 @@ def _may_span(setting: Setting, server_type: ServerType) -> bool:
 
 def _sorted(values: tuple[int, ...]) -> IntArray:
     return np.array(sorted(set(values)), dtype=np.int64)
-
-
-def _deployments(
-    types: tuple[ServerType, ...],
-    schemes: tuple[SchemeOption, ...],
-    model: ServedModel,
-    type_column: IntArray,
-    scheme_column: IntArray,
-    degrees: tuple[IntArray, IntArray, IntArray, IntArray],
-) -> Deployments:
-    """The performance model's columns: attributes of each type and scheme, spread over the rows."""
-    rows = [one.accelerator for one in types]
-
-    def spread(values: list[float]) -> FloatArray:
-        return np.array(values, dtype=np.float64)[type_column]
-
-    # What a scheme is on a type: small tables, looked up by both columns.
-    shape = (len(types), len(schemes))
-    precision, tflops = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-    for i, row in enumerate(rows):
-        for j, option in enumerate(schemes):
-            compute = compute_precision(row, option)
-            if compute in PRECISIONS:
-                precision[i, j] = PRECISIONS.index(compute)
-            tflops[i, j] = row.matrix_tflops(compute) or row.fp16_tflops
-    weight_bytes = np.array([option.scheme.bytes_per_weight for option in schemes])
-    attention_bytes = np.array(
-        [
-            2.0
-            if model.native_experts_only and option.scheme.id == model.native_scheme
-            else option.scheme.bytes_per_weight
-            for option in schemes
-        ]
-    )
-    kv_bytes = np.array([option.kv_scheme.bytes_per_element for option in schemes])
-    tp, pp, ep, dp = degrees
-    return Deployments.of(
-        generation_index=np.array([GENERATIONS.index(row.generation) for row in rows], dtype=np.int64)[type_column],
-        precision_index=precision[type_column, scheme_column],
-        memory_gib=spread([row.memory_gib for row in rows]),
-        memory_bandwidth_gb_s=spread([row.memory_bandwidth_gb_s for row in rows]),
-        compute_tflops=tflops[type_column, scheme_column],
-        fp16_tflops=spread([row.fp16_tflops for row in rows]),
-        scale_up_gb_s=spread([row.scale_up_gb_s or 0.0 for row in rows]),
-        scale_up_pair_gb_s=spread([row.scale_up_pair_gb_s or row.scale_up_gb_s or 0.0 for row in rows]),
-        scale_up_domain=spread(
-            [float(min(row.scale_up_domain, one.accelerators)) for row, one in zip(rows, types, strict=True)]
-        ),
-        scale_out_gb_s=spread([row.scale_out_gb_s for row in rows]),
-        pcie_gb_s=spread([row.pcie_gb_s for row in rows]),
-        tdp_w=spread([row.tdp_w for row in rows]),
-        accelerators_per_host=spread(
-            [float(min(row.accelerators_per_host, one.accelerators)) for row, one in zip(rows, types, strict=True)]
-        ),
-        tensor_parallel=tp,
-        pipeline_parallel=pp,
-        expert_parallel=ep,
-        attention_data_parallel=dp,
-        weight_bytes=weight_bytes[scheme_column],
-        attention_weight_bytes=attention_bytes[scheme_column],
-        kv_bytes=kv_bytes[scheme_column],
-    )

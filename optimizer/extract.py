@@ -24,10 +24,11 @@ from optimizer.plan import (
     NetworkTier,
     Plan,
     Prediction,
+    PrefillRole,
     ServerGroup,
     StopReason,
 )
-from optimizer.program_data import Pair, ProgramData
+from optimizer.program_data import Offered, Pair, ProgramData
 from optimizer.setting import Pool
 from optimizer.solver import Options, Outcome, Reason
 from optimizer.sources import catalog_rows, defaulted, messages, provenance, search_count
@@ -146,6 +147,7 @@ def deployment_row(offer: Offer, data: ProgramData, fleet: Fleet, pair: Pair) ->
         candidates.model.catalog_id,
         ENGINE_NAMES[data.setting.instance.workload.engine],
         GENERATIONS.index(pool.server_type.accelerator.generation),
+        two_roles=bool(candidates.prefill_replicas[row]),
     )
     return Deployment(
         id=d,
@@ -158,6 +160,8 @@ def deployment_row(offer: Offer, data: ProgramData, fleet: Fleet, pair: Pair) ->
         expert_parallel=int(candidates.expert_parallel[row]),
         attention_data_parallel=int(candidates.attention_data_parallel[row]),
         accelerators_per_replica=one.width,
+        prefill=prefill_role(offer, one),
+        decode_replicas=int(candidates.decode_replicas[row]),
         scheme=scheme.scheme.id,
         kv_scheme=scheme.kv_scheme.id,
         recovery=scheme.recovery,
@@ -187,6 +191,33 @@ def deployment_row(offer: Offer, data: ProgramData, fleet: Fleet, pair: Pair) ->
                 name: at(f"{name}_ms") for name in ("weights", "kv", "compute", "communication", "overhead", "prefill")
             },
         ),
+    )
+
+
+def prefill_role(offer: Offer, one: Offered) -> PrefillRole | None:
+    """The prefill role of a unit; None where replicas do both phases."""
+    screened, candidates = offer.screened, offer.screened.candidates
+    row = int(screened.rows[one.row])
+    unit = candidates.unit(row)
+    if unit is None:
+        return None
+    tensor, pipeline, experts, data = (int(degree) for degree in candidates.prefill_degrees[row])
+    replicas = int(candidates.prefill_replicas[row])
+    full = replicas * float(unit.prefill_requests_per_s[0])
+    busy = candidates.setting.instance.targets.peak_utilization_fraction * one.requests_per_s / full
+    return PrefillRole(
+        replicas=replicas,
+        tensor_parallel=tensor,
+        pipeline_parallel=pipeline,
+        expert_parallel=experts,
+        attention_data_parallel=data,
+        requests_per_s=full,
+        busy_fraction=busy,
+        vram_gib=float(unit.prefill_gib[0]),
+        transfer_ms=float(unit.transfer_ms[0]),
+        transfer_gb=float(unit.transfer_gb[0]),
+        link_gb_s=float(screened.prediction.kv_link_gb_s[one.row]),
+        link_limit_gb_s=float(screened.prediction.kv_link_limit_gb_s[one.row]),
     )
 
 

@@ -13,7 +13,14 @@ from optimizer.units import HOURS_PER_YEAR
 
 #: Limits that choose among layouts and schemes: they hold a plan back when they alone keep candidates out.
 _KEEP_OUT = frozenset(
-    {"accuracy", "vram_gib_per_accelerator", "weights_gib_per_accelerator", "nvlink_gb_s", "nvlink_cap_gb_s"}
+    {
+        "accuracy",
+        "vram_gib_per_accelerator",
+        "weights_gib_per_accelerator",
+        "nvlink_gb_s",
+        "nvlink_cap_gb_s",
+        "kv_link_gb_s",
+    }
 )
 
 
@@ -83,6 +90,9 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
         "nvlink_gb_s": (bounds.nvlink_fraction * seen.nvlink_limit_gb_s[positions], seen.nvlink_gb_s[positions]),
         "nvlink_cap_gb_s": (np.full(rows.size, bounds.nvlink_cap_gb_s), seen.nvlink_gb_s[positions]),
     }
+    if "disaggregated" in data.setting.instance.choices.serving_roles:
+        link = bounds.kv_link_fraction * seen.kv_link_limit_gb_s[positions]
+        figures["kv_link_gb_s"] = (link, seen.kv_link_gb_s[positions])
     ranks = screened.candidates.attention_data_parallel[rows]
     lengths = np.array([one.request.input_tokens + one.request.output_tokens for one in data.setting.classes])
     each = seen.kv_tokens_capacity[positions] / lengths[screened.candidates.class_index[rows]] / ranks

@@ -129,6 +129,16 @@ LIMITS: Final[tuple[Limit, ...]] = (
         "Mean one-way traffic of one accelerator over a step stays below the planner's cap.",
     ),
     Limit(
+        "kv_link_gb_s",
+        "transfer",
+        "targets.kv_link_fraction",
+        "GB/s",
+        "<=",
+        "deployment",
+        "KV transfer",
+        "Caches that go from prefill to decode replicas take no more than the allowed share of the network link.",
+    ),
+    Limit(
         "throughput_requests_per_s",
         "throughput",
         "workload.demand",

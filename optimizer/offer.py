@@ -131,6 +131,9 @@ def deployment_id(candidates: Candidates, row: int, concurrency: int) -> str:
     c = candidates
     experts, attention = c.expert_parallel[row], c.attention_data_parallel[row]
     layout = f"tp{c.tensor_parallel[row]}pp{c.pipeline_parallel[row]}ep{experts}dp{attention}"
+    if c.prefill_replicas[row]:
+        tp, pp, ep, dp = c.prefill_degrees[row]
+        layout = f"{c.prefill_replicas[row]}p-tp{tp}pp{pp}ep{ep}dp{dp}+{c.decode_replicas[row]}d-{layout}"
     name = c.setting.classes[int(c.class_index[row])].name
     server = c.server_types[int(c.server_type_index[row])].id
     return f"{name}/{server}/{layout}/{c.schemes[int(c.scheme_index[row])].id}/c{concurrency}"
@@ -169,6 +172,7 @@ def program_data(offer: Offer, without: Without = Without(), *, reduce: bool = T
             requests_per_s=float(offer.requests_per_s[position]),
             demand_weight=float(offer.demand_weight[position]),
             busy_air_kw=float(offer.busy_air_kw[position]),
+            roles=2 if candidates.prefill_replicas[row] else 1,
         )
         pairs += [(key, q) for q in homes]
     if {one.class_index for one in deployments.values()} != set(range(len(offer.demand))):

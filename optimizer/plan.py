@@ -64,8 +64,29 @@ class Prediction(Shape):
     )
 
 
+class PrefillRole(Shape):
+    """Prefill replicas of a unit, which feed its decode replicas with prompts' caches over the network."""
+
+    replicas: int = Field(description="Prefill replicas of one unit.")
+    tensor_parallel: int
+    pipeline_parallel: int
+    expert_parallel: int
+    attention_data_parallel: int
+    requests_per_s: float = Field(description="Prompts per second of all of them, if they never waited.")
+    busy_fraction: float = Field(description="Share of the time they are busy when the unit carries its peak.")
+    vram_gib: float = Field(description="Memory used on the fullest accelerator, prompts held included, GiB.")
+    transfer_ms: float = Field(description="One prompt's cache on its way to a decode replica, ms; part of TTFT.")
+    transfer_gb: float = Field(description="Bytes of one prompt's cache, GB.")
+    link_gb_s: float = Field(description="Caches sent or taken by one accelerator, the worse end, GB/s one way.")
+    link_limit_gb_s: float = Field(description="The network link it is held against, GB/s one way.")
+
+
 class Deployment(Shape):
-    """Replicas of one layout in one pool."""
+    """Replicas of one layout in one pool, or units of prefill and decode replicas (``prefill`` is given then).
+
+    Of units the degrees, concurrency, memory items and parts of a step are those of a decode replica; rates are the
+    unit's; memory in all, weights and link traffic are the worse of both roles.
+    """
 
     id: str = Field(description="Stable name of the deployment.")
     request_class: str = Field(description="Class it serves.")
@@ -76,12 +97,14 @@ class Deployment(Shape):
     pipeline_parallel: int
     expert_parallel: int
     attention_data_parallel: int
-    accelerators_per_replica: int
+    accelerators_per_replica: int = Field(description="Of a whole unit where there are two roles.")
+    prefill: PrefillRole | None = Field(None, description="Prefill role of a unit; null: replicas do both phases.")
+    decode_replicas: int = Field(1, description="Decode replicas of a unit; 1 where replicas do both phases.")
     scheme: str = Field(description="Weights-and-activations scheme.")
     kv_scheme: str = Field(description="KV scheme.")
     recovery: str = Field(description="Recovery step.")
-    concurrency: int = Field(description="Requests in flight per replica.")
-    replicas: int
+    concurrency: int = Field(description="Requests in flight per replica, of a unit per decode replica.")
+    replicas: int = Field(description="Replicas, or units of two roles.")
     rates_requests_per_s: tuple[float, ...] = Field(
         description="Requests per second served at each level that has hours, in their order; also at a peak without"
         " hours where the tariff charges for it."

@@ -27,7 +27,8 @@ class Offered:
 
     ``row`` points into the candidates. ``servers_per_replica`` is what one replica blocks of a server (a half, or
     several whole servers). ``demand_weight`` turns requests/s into the unit of the class's demand. ``busy_air_kw`` is
-    the power of one server in air whose replicas of it are all busy.
+    the power of one server in air whose replicas of it are all busy. ``roles`` is 2 for a unit of prefill and decode
+    replicas, 1 for a replica that does both.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Offered:
     requests_per_s: float
     demand_weight: float
     busy_air_kw: float
+    roles: int = 1
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ candidate is offered at its largest admissible concurrency: capacity grows with 
 nor space nor power do.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Bounds:
     accuracy: float
     nvlink_fraction: float
     nvlink_cap_gb_s: float
+    kv_link_fraction: float
 
     def take(self, rows: IntArray) -> "Bounds":
         """Bounds of the given rows."""
@@ -45,6 +46,7 @@ class Bounds:
             self.accuracy,
             self.nvlink_fraction,
             self.nvlink_cap_gb_s,
+            self.kv_link_fraction,
         )
 
 
@@ -60,6 +62,8 @@ class Seen:
     accuracy: FloatArray
     nvlink_gb_s: FloatArray
     nvlink_link_gb_s: FloatArray
+    kv_link_gb_s: FloatArray
+    kv_link_limit_gb_s: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +119,7 @@ def bounds_of(candidates: Candidates) -> Bounds:
         accuracy=targets.accuracy_floor(),
         nvlink_fraction=targets.nvlink_fraction,
         nvlink_cap_gb_s=cap(targets.nvlink_gb_s),
+        kv_link_fraction=targets.kv_link_fraction,
     )
 
 
@@ -135,6 +140,8 @@ def seen_of(prediction: ServingPrediction, accuracy: FloatArray) -> Seen:
         accuracy=accuracy,
         nvlink_gb_s=prediction.nvlink_gb_s,
         nvlink_link_gb_s=prediction.nvlink_limit_gb_s,
+        kv_link_gb_s=prediction.kv_link_gb_s,
+        kv_link_limit_gb_s=prediction.kv_link_limit_gb_s,
     )
 
 
@@ -155,13 +162,14 @@ def screen(candidates: Candidates) -> Screened:
     concurrency = np.zeros(candidates.size, dtype=np.int64)
     if not candidates.size:
         empty = np.empty(0)
-        none = Seen(empty, empty, empty, empty, empty, empty, empty, empty)
+        none = Seen(*[empty] * len(fields(Seen)))
         return Screened(candidates, bounds, concurrency, none, {}, everything, _nothing())
     accuracy = accuracy_column(candidates)
     alone = seen_of(candidates.at(everything, np.ones(candidates.size, dtype=np.int64)), accuracy)
     passes = keeps(alone, bounds)
     admissible = np.logical_and.reduce(list(passes.values()))
     limit = candidates.setting.instance.choices.max_concurrency
+    has_units = bool(candidates.prefill_replicas.any())
     for index, prepared in enumerate(candidates.prepared):
         rows = everything[admissible & (candidates.class_index == index)]
         if not rows.size:
@@ -174,6 +182,7 @@ def screen(candidates: Candidates) -> Screened:
             latency_ms=own.latency_ms,
             memory_gib=np.minimum(own.vram_gib, own.vram_gib_per_accelerator),
             nvlink_gb_s=np.minimum(own.nvlink_fraction * alone.nvlink_link_gb_s[rows], own.nvlink_cap_gb_s),
+            kv_link_gb_s=own.kv_link_fraction * alone.kv_link_limit_gb_s[rows] if has_units else np.inf,
             # An engine's slots are those of one data-parallel rank.
             max_concurrency=limit * candidates.attention_data_parallel[rows],
         )
@@ -183,8 +192,6 @@ def screen(candidates: Candidates) -> Screened:
 
 
 def _nothing() -> ServingPrediction:
-    from dataclasses import fields
-
     return ServingPrediction(**{one.name: np.empty(0) for one in fields(ServingPrediction)})
 
 
@@ -208,6 +215,10 @@ def not_dominated(
     keep = np.ones(group.size, dtype=np.bool_)
     for value in np.unique(group):
         rows = np.flatnonzero(group == value)
+        # Rows of one width first, by sorting: what is left is few, and is held against each other row by row.
+        beaten = _beaten_alike(width[rows], servers[rows], capacity[rows], energy[rows])
+        keep[rows[beaten]] = False
+        rows = rows[~beaten]
         w, n, c, e = width[rows], servers[rows], capacity[rows], energy[rows]
         inside = np.floor_divide(w[:, None], w[None, :])
         whole = np.floor(n[:, None] / n[None, :] + 1e-9)
@@ -217,6 +228,18 @@ def not_dominated(
         first = np.arange(rows.size)[None, :] < np.arange(rows.size)[:, None]
         keep[rows] = ~np.any((beats & ~both) | (both & first), axis=1)
     return keep
+
+
+def _beaten_alike(width: IntArray, servers: FloatArray, capacity: FloatArray, energy: FloatArray) -> BoolArray:
+    """Rows that another row of the same width and servers beats: it carries as much and adds no more energy."""
+    order = np.lexsort((np.arange(width.size), energy, -capacity, servers, width))
+    w, n, e = width[order], servers[order], energy[order]
+    starts = np.concatenate(([True], (w[1:] != w[:-1]) | (n[1:] != n[:-1])))
+    beaten = np.zeros(width.size, dtype=np.bool_)
+    for first, end in zip(np.flatnonzero(starts), [*np.flatnonzero(starts)[1:], width.size], strict=True):
+        least = np.minimum.accumulate(e[first:end])
+        beaten[order[first + 1 : end]] = e[first + 1 : end] >= least[:-1]
+    return beaten
 
 
 def demand_weights(candidates: Candidates, rows: IntArray, latency_ms: FloatArray) -> FloatArray:

@@ -41,6 +41,8 @@ def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
     for key, row in sorted(used.items()):
         if row.confidence == "low":
             told.append(f"{key}: its figures are of low confidence")
+    if any(data.deployments[d].roles > 1 for d, _ in fleet.replicas):
+        told.append("units of prefill and decode replicas: no measured point stands behind two roles, measure one")
     bought = {data.pools[q].server_type.id for q in fleet.servers if data.pools[q].is_bought}
     told += [
         f"{refusal.server_type} is not offered with {refusal.cooling}: {refusal.reason}"

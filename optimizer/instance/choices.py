@@ -8,6 +8,7 @@ from optimizer.instance.fields import Frozen, field
 
 Degree = Annotated[int, Field(ge=1, le=4096)]
 Sourcing = Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr"]
+ServingRoles = Literal["unified", "disaggregated"]
 RecoveryStepName = Literal["none", "qad", "qat-lora"]
 
 
@@ -65,6 +66,20 @@ class Choices(Frozen):
         default_source="the engine's default on the accelerator: vLLM 1,024 from 70 GiB on (A100 excepted), else 256",
         ge=1,
         le=65_536,
+    )
+    serving_roles: tuple[ServingRoles, ...] = field(
+        ("unified",),
+        "unified: every replica works on prompts and decodes; disaggregated: units of prefill and of decode replicas,"
+        " with each prompt's cache sent over the network. Both may stand in one plan.",
+        default_source="one pool: nothing is measured for two in the packaged points, and the search grows by them",
+        min_length=1,
+    )
+    unit_replicas: tuple[Annotated[int, Field(ge=1, le=16)], ...] = field(
+        (1, 2, 3, 4, 5, 6, 7),
+        "How many replicas of a role one disaggregated unit may have (xPyD: x for prefill, y for decode).",
+        unit="replicas",
+        default_source="units of benchmarks of disaggregated serving (assumed)",
+        min_length=1,
     )
     schemes: tuple[str, ...] | None = field(
         None,

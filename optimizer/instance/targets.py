@@ -72,6 +72,15 @@ class Targets(Ruled):
     nvlink_gb_s: float | None = field(
         None, "Most scale-up traffic of one accelerator, one way, mean over a step.", unit="GB/s", gt=0
     )
+    kv_link_fraction: float = field(
+        0.5,
+        "Most of an accelerator's network link that caches may take on their way from prefill to decode replicas, one"
+        " way, mean over time; only where choices.serving_roles has disaggregated.",
+        unit="fraction",
+        default_source="half the link is left for bursts and for other traffic (assumed)",
+        gt=0,
+        le=1,
+    )
     peak_utilization_fraction: float = field(
         0.9,
         "Most of its capacity that a replica carries at the peak: the rest is room for random arrivals (queueing).",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optimizer.performance.bands import EVIDENCE, METRICS, load_bands
 from optimizer.performance.factors import FloatArray
-from optimizer.performance.prepare import PreparedColumns
+from optimizer.performance.roles import UnitPrepared
 from optimizer.performance.serving import Prepared, ServingPrediction
 
 #: Confidence at which predictions are taken as they are.
@@ -25,7 +25,7 @@ _STEP_PARTS = ("weights_ms", "kv_ms", "compute_ms", "communication_ms", "overhea
 class ConfidentPrepared:
     """Prepared deployments whose times and rates are multiplied, row by row: used in place of ``Prepared``."""
 
-    prepared: Prepared
+    prepared: Prepared | UnitPrepared
     tpot: FloatArray
     ttft: FloatArray
     rate: FloatArray
@@ -36,9 +36,9 @@ class ConfidentPrepared:
         return self.prepared.size
 
     @property
-    def columns(self) -> PreparedColumns:
-        """Columns of the deployments themselves."""
-        return self.prepared.columns
+    def largest_concurrency(self) -> FloatArray:
+        """Requests that each row holds at once."""
+        return self.prepared.largest_concurrency
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "ConfidentPrepared":
         """The given rows, by index (may repeat) or mask."""
@@ -65,20 +65,25 @@ class ConfidentPrepared:
         )
 
 
-AnyPrepared = Prepared | ConfidentPrepared
-
-
 def at_confidence(
-    prepared: Prepared, *, model: str | None, engine: str, generation_index: NDArray[np.int64], confidence: float
-) -> AnyPrepared:
+    prepared: Prepared | UnitPrepared,
+    *,
+    model: str | None,
+    engine: str,
+    generation_index: NDArray[np.int64],
+    confidence: float,
+) -> Prepared | UnitPrepared | ConfidentPrepared:
     """The deployments at a confidence of 0.5 (as predicted) up to below 1.
 
-    ``model`` is the catalogue's name (None: not in the catalogue); ``generation_index`` has one code a row.
+    ``model`` is the catalogue's name (None: not in the catalogue); ``generation_index`` has one code a row. No measured
+    point stands behind units of two roles, whatever the model.
     """
     if confidence <= AS_PREDICTED:
         return prepared
     bands = load_bands()
     evidence = bands.evidence_of(model, generation_index)
+    if isinstance(prepared, UnitPrepared):
+        evidence = np.full_like(evidence, EVIDENCE.index("none"))
     # A band is centred where held-out errors are; what a prediction is at 0.5 stays the prediction itself.
     return ConfidentPrepared(
         prepared,
@@ -106,10 +111,14 @@ class BandMultipliers:
         return max(1.0, float(bands.multiplier(metric, self.engine, code, confidence)))
 
 
-def band_multipliers(model: str | None, engine: str, generation_index: int) -> BandMultipliers:
+def band_multipliers(
+    model: str | None, engine: str, generation_index: int, *, two_roles: bool = False
+) -> BandMultipliers:
     """The 80 % band (10 % and 90 % quantiles of held-out error) around predictions as they are."""
     bands = load_bands()
     code = int(bands.evidence_of(model, np.array([generation_index]))[0])
+    if two_roles:
+        code = EVIDENCE.index("none")
     multipliers = {
         metric: (
             float(bands.multiplier(metric, engine, code, BAND_LOW)),

@@ -74,6 +74,7 @@ class PreparedColumns:
     pool_gib: FloatArray
     kv_tokens_capacity: FloatArray
     largest_concurrency: FloatArray
+    kv_link_limit_gb_s: FloatArray
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "PreparedColumns":
         """The given rows, by index, mask or slice."""
@@ -251,6 +252,7 @@ def _prepare_block(
         / (times.columns["prefill_ms"] * 1e6),
         link_limit_gb_s=comm.links.gb_s,
         width=d.width,
+        kv_link_limit_gb_s=d.scale_out_gb_s,
         kv_tokens_capacity=kv_tokens_available(memory, d, traffic),
         largest_concurrency=max_concurrency(memory, d, sequence_slots(d, engine_of(traffic))),
         **_memory_columns(memory),

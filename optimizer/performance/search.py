@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from optimizer.performance.confidence import AnyPrepared
+    from optimizer.performance.joined import AnyPrepared
 
 
 def highest_admissible_concurrency(
@@ -17,6 +17,7 @@ def highest_admissible_concurrency(
     latency_ms: ArrayLike = np.inf,
     memory_gib: ArrayLike = np.inf,
     nvlink_gb_s: ArrayLike = np.inf,
+    kv_link_gb_s: ArrayLike = np.inf,
     max_concurrency: ArrayLike = 4096,
 ) -> NDArray[np.int64]:
     """The largest whole concurrency in 1..max_concurrency that keeps all bounds, 0 where none does, shape (n,).
@@ -33,11 +34,12 @@ def highest_admissible_concurrency(
             ("latency_ms", latency_ms),
             ("total_gib", memory_gib),
             ("nvlink_gb_s", nvlink_gb_s),
+            ("kv_link_gb_s", kv_link_gb_s),
         )
         if not np.all(np.asarray(value, dtype=np.float64) == np.inf)
     }
     low = np.zeros(n, dtype=np.int64)
-    high = np.minimum(prepared.columns.largest_concurrency, max_concurrency).astype(np.int64)
+    high = np.minimum(prepared.largest_concurrency, max_concurrency).astype(np.int64)
     if not bounds:
         return high
     # Rows that are settled leave, so that late steps cost little.

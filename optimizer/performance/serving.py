@@ -33,7 +33,8 @@ class ServingPrediction:
     other requests' prompts. ``ttft_ms`` is the first token, ``latency_ms`` = TTFT + (O - 1) TPOT,
     ``requests_per_s`` = c / latency and ``output_tokens_per_s`` per replica. ``nvlink_gb_s`` is what one
     accelerator sends one way, the worse of decode and prefill. ``total_gib`` is per accelerator, on the
-    heaviest stage, at this concurrency.
+    heaviest stage, at this concurrency. ``kv_link_gb_s`` is what one accelerator sends or takes of prompts' caches over
+    the network (``kv_link_limit_gb_s``) between prefill and decode: 0 where one replica does both.
     """
 
     tpot_ms: FloatArray
@@ -59,6 +60,8 @@ class ServingPrediction:
     reserve_gib: FloatArray
     kv_tokens_capacity: FloatArray
     largest_concurrency: FloatArray
+    kv_link_gb_s: FloatArray
+    kv_link_limit_gb_s: FloatArray
 
 
 #: What the load does not change, straight from the columns.
@@ -71,6 +74,7 @@ _FROM_COLUMNS = (
     "reserve_gib",
     "kv_tokens_capacity",
     "largest_concurrency",
+    "kv_link_limit_gb_s",
 )
 
 
@@ -85,6 +89,11 @@ class Prepared:
     def size(self) -> int:
         """Rows."""
         return int(self.columns.ranks.size)
+
+    @property
+    def largest_concurrency(self) -> FloatArray:
+        """Requests that each row holds at once: its cache and its engine's slots."""
+        return self.columns.largest_concurrency
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Prepared":
         """The given rows, by index (may repeat) or mask."""
@@ -128,7 +137,10 @@ class _ByName:
 
 def _constants(columns: PreparedColumns, shape: tuple[int, ...]) -> dict[str, FloatArray]:
     """Columns that the load does not change, as views of the shape of the load."""
-    out: dict[str, FloatArray] = {"nvlink_limit_gb_s": columns.link_limit_gb_s}
+    out: dict[str, FloatArray] = {
+        "nvlink_limit_gb_s": columns.link_limit_gb_s,
+        "kv_link_gb_s": np.broadcast_to(0.0, (shape[0],)),
+    }
     out.update((name, getattr(columns, name)) for name in _FROM_COLUMNS)
     if len(shape) == 1:
         return out

@@ -35,7 +35,7 @@ class TwoPools:
     ttft_ms: FloatArray
     tpot_ms: FloatArray
     transfer_ms: FloatArray
-    transfer_gb_per_request: float
+    transfer_gb_per_request: FloatArray
     prefill_requests_per_s: FloatArray
     decode_requests_per_s: FloatArray
     decode: ServingPrediction
@@ -46,12 +46,17 @@ class TwoPools:
         return self.decode_requests_per_s / self.prefill_requests_per_s
 
 
-def cache_bytes_of_prompt(architecture: Architecture, kv_bytes: float, tokens: float) -> float:
+def cache_bytes_of_prompt(architecture: Architecture, kv_bytes: FloatArray | float, tokens: float) -> FloatArray:
     """Bytes of one prompt's cache, each element once: what must cross the link."""
     a = architecture
     full = (kv_elements_per_token_full(a) * kv_bytes + index_elements_per_token(a)) * tokens
     sliding = kv_elements_per_token_sliding(a) * kv_bytes * min(tokens, float(a.sliding_window))
-    return full + sliding + state_bytes_per_sequence(a)
+    return np.asarray(full + sliding + state_bytes_per_sequence(a), dtype=np.float64)
+
+
+def undisturbed(decode: Prepared) -> Prepared:
+    """Deployments that only decode: no prompts of others in their steps, and none that wait for each other."""
+    return Prepared(decode.columns, replace(decode.scalars, interference=0.0, queue_fraction=0.0, clump_prompts=0.0))
 
 
 def two_pools(
@@ -62,6 +67,7 @@ def two_pools(
     prefill: Prepared,
     decode: Prepared,
     decode_deployments: Deployments,
+    prefill_deployments: Deployments | None = None,
     concurrency: ArrayLike,
     prefill_busy_fraction: ArrayLike = 0.7,
     link_gb_s: ArrayLike | None = None,
@@ -71,21 +77,19 @@ def two_pools(
     ``concurrency`` is requests in flight per decode replica. The prefill pool is busy ``prefill_busy_fraction`` of
     the time: its queue is that of random arrivals at a constant service time, rho / (2 (1 - rho)) of it. The link is
     that of every accelerator of the decode replica to the network (``link_gb_s`` one way; by default its own
-    interface), at the network's measured share.
+    interface), at the network's measured share; of the prefill replica where that has fewer in a rank.
     """
     busy = np.asarray(prefill_busy_fraction, dtype=np.float64)
     if np.any(busy < 0) or np.any(busy >= 1):
         raise ValueError("prefill_busy_fraction must lie in 0 <= busy < 1: a full queue never ends")
-    undisturbed = Prepared(
-        decode.columns, replace(decode.scalars, interference=0.0, queue_fraction=0.0, clump_prompts=0.0)
-    )
-    seen = undisturbed.at(concurrency)
+    seen = undisturbed(decode).at(concurrency)
     service = prefill.columns.prefill_share_ms
     queue = busy / (2.0 * (1.0 - busy)) * service
-    kv_bytes = float(np.max(decode_deployments.kv_bytes))
-    size = cache_bytes_of_prompt(architecture, kv_bytes, traffic.input_tokens)
+    size = cache_bytes_of_prompt(architecture, decode_deployments.kv_bytes, traffic.input_tokens)
     rate = decode_deployments.scale_out_gb_s if link_gb_s is None else np.asarray(link_gb_s, dtype=np.float64)
     width = decode_deployments.tensor_parallel * decode_deployments.pipeline_parallel
+    if prefill_deployments is not None:
+        width = np.minimum(width, prefill_deployments.tensor_parallel * prefill_deployments.pipeline_parallel)
     transfer = size * MS_PER_S / (rate * factors.scale_out_link_fraction * width * BYTES_PER_GB)
     step = seen.tpot_ms * decode.scalars.tokens_per_step
     ttft = prefill.columns.prefill_ms + queue + transfer + 1.5 * step + prefill.scalars.request_ms

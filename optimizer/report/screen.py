@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from optimizer.diagnosis import Diagnosis
-from optimizer.plan import Deployment, Headroom, Plan, Ranked, RunnerUp, ServerGroup
+from optimizer.plan import Deployment, Headroom, Plan, PrefillRole, Ranked, RunnerUp, ServerGroup
 from optimizer.report.words import counted, percent, signed_percent, significant, usd, wrapped
 
 #: Messages and runners-up beyond these stand in the plan file.
@@ -128,6 +128,20 @@ def server_lines(group: ServerGroup, width: int) -> list[str]:
 
 def deployment_lines(one: Deployment, label: str, width: int) -> list[str]:
     """One deployment, its layout and scheme."""
+    layout = _layout(one)
+    recovery = "" if one.recovery == "none" else f" + {one.recovery}"
+    served = "" if one.request_class == "all" else f" for {one.request_class}"
+    what = f"{counted(one.replicas, 'replica')} of {layout}{served}, {one.concurrency:,} in flight"
+    if one.prefill is not None:
+        what = (
+            f"{counted(one.replicas, 'unit')}{served} of {counted(one.prefill.replicas, 'prefill replica')}"
+            f" ({_layout(one.prefill)}) and {counted(one.decode_replicas, 'decode replica')} ({layout}),"
+            f" {one.concurrency:,} in flight each"
+        )
+    return wrapped(label, [what, f"{one.scheme}{recovery}, {one.kv_scheme}"], width)
+
+
+def _layout(one: Deployment | PrefillRole) -> str:
     layout = f"TP {one.tensor_parallel}"
     for name, degree in (
         ("PP", one.pipeline_parallel),
@@ -136,13 +150,7 @@ def deployment_lines(one: Deployment, label: str, width: int) -> list[str]:
     ):
         if degree > 1:
             layout += f" x {name} {degree}"
-    recovery = "" if one.recovery == "none" else f" + {one.recovery}"
-    served = "" if one.request_class == "all" else f" for {one.request_class}"
-    parts = [
-        f"{counted(one.replicas, 'replica')} of {layout}{served}, {one.concurrency:,} in flight",
-        f"{one.scheme}{recovery}, {one.kv_scheme}",
-    ]
-    return wrapped(label, parts, width)
+    return layout
 
 
 def costs(plan: Plan, width: int) -> list[str]:

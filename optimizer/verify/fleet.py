@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optimizer.plan import Deployment, Plan
+from optimizer.plan import Deployment, Plan, PrefillRole
 from optimizer.units import HOURS_PER_YEAR
 from optimizer.verify.climate import captured_fraction, pue
 from optimizer.verify.facts import ORDINARY_AIR, ROUNDING, Facts, GroupFacts
@@ -47,8 +47,22 @@ def servers_per_replica(one: Deployment, size: int) -> float:
     width = one.accelerators_per_replica
     if width <= size:
         return 1.0 / (size // width)
+    if one.prefill is None:
+        return float(_whole_servers(one, size))
+    # Replicas narrower than a server stand side by side, those of both roles together.
+    side_by_side = servers = 0
+    for count, role in ((one.prefill.replicas, one.prefill), (one.decode_replicas, one)):
+        wide = role.tensor_parallel * role.pipeline_parallel * role.attention_data_parallel
+        if wide > size:
+            servers += count * _whole_servers(role, size)
+        else:
+            side_by_side += count * wide
+    return float(servers + -(-side_by_side // size))
+
+
+def _whole_servers(one: Deployment | PrefillRole, size: int) -> int:
     group = one.tensor_parallel * one.attention_data_parallel
-    return float(-(-one.pipeline_parallel // (size // group)))
+    return -(-one.pipeline_parallel // (size // group))
 
 
 def measure(facts: Facts, plan: Plan, groups: Mapping[str, GroupFacts]) -> Fleet:

@@ -67,10 +67,20 @@ def _of_deployment(facts: Facts, one: Deployment) -> Iterator[Reach]:
         ("accuracy", targets.accuracy_floor(), seen.accuracy),
         ("nvlink_gb_s", targets.nvlink_fraction * seen.nvlink_link_gb_s, seen.nvlink_gb_s),
         ("nvlink_cap_gb_s", targets.nvlink_gb_s, seen.nvlink_gb_s),
+        *_kv_link(facts, one),
     )
     for name, needed, reached in bounds:
         if needed is not None:
             yield Reach(name, one.id, needed, reached)
+
+
+def _kv_link(facts: Facts, one: Deployment) -> tuple[tuple[str, float | None, float], ...]:
+    """Caches on the network, where two roles are allowed; replicas that do both phases send none."""
+    if "disaggregated" not in facts.instance.choices.serving_roles:
+        return ()
+    link = facts.catalog.accelerators[one.accelerator].scale_out_gb_s
+    sent = 0.0 if one.prefill is None else one.prefill.link_gb_s
+    return (("kv_link_gb_s", facts.instance.targets.kv_link_fraction * link, sent),)
 
 
 def _throughput(facts: Facts, plan: Plan) -> Iterator[Reach]:

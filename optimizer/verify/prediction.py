@@ -1,7 +1,7 @@
 """Ask the performance model again for every deployment of a plan."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from optimizer.catalog.rows import Compute
 from optimizer.performance.bands import METRICS
@@ -9,12 +9,13 @@ from optimizer.performance.confidence import at_confidence, band_multipliers, sh
 from optimizer.performance.deployments import Deployments, Traffic
 from optimizer.performance.factors import GENERATIONS, PRECISIONS, Factors
 from optimizer.performance.power import ServerPower, busy_power_kw
-from optimizer.performance.serving import prepare
-from optimizer.plan import Deployment, Plan
+from optimizer.performance.serving import ServingPrediction, prepare
+from optimizer.plan import Deployment, Plan, PrefillRole
 from optimizer.verify.accuracy import kept
 from optimizer.verify.facts import Facts
 from optimizer.verify.finding import Ledger, close
 from optimizer.verify.fleet import servers_per_replica
+from optimizer.verify.unit import OwnUnit, check_role, own_unit
 
 _ENGINES = {"tensorrt-llm": "trtllm"}
 _UNQUANTIZED_BYTES = 2.0
@@ -33,6 +34,7 @@ class Predicted:
     step_ms: Mapping[str, float]
     evidence: str
     bands: Mapping[str, tuple[float, float]]
+    unit: OwnUnit | None
 
 
 def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
@@ -48,22 +50,27 @@ def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
         sequence_slots=float(facts.instance.choices.sequence_slots or 0),
     )
     columns, targets = _columns(facts, one), facts.instance.targets
-    prepared = prepare(
-        facts.model.architecture, columns, traffic, factors, usable_memory_fraction=targets.vram_fraction
-    )
     named = facts.model.catalog_id
-    asked = at_confidence(
-        prepared,
-        model=named,
-        engine=traffic.engine,
-        generation_index=columns.generation_index,
-        confidence=targets.confidence,
-    )
-    seen = asked.at(float(one.concurrency))
-    band = band_multipliers(named, traffic.engine, int(columns.generation_index[0]))
+    unit = None
+    if one.prefill is not None:
+        unit = own_unit(facts, one, one.prefill, (_columns(facts, one, one.prefill), columns), traffic, factors)
+        seen = dict(unit.seen)
+    else:
+        prepared = prepare(
+            facts.model.architecture, columns, traffic, factors, usable_memory_fraction=targets.vram_fraction
+        )
+        asked = at_confidence(
+            prepared,
+            model=named,
+            engine=traffic.engine,
+            generation_index=columns.generation_index,
+            confidence=targets.confidence,
+        ).at(float(one.concurrency))
+        seen = {field.name: float(getattr(asked, field.name)[0]) for field in fields(ServingPrediction)}
+    band = band_multipliers(named, traffic.engine, int(columns.generation_index[0]), two_roles=one.prefill is not None)
 
     def value(name: str) -> float:
-        return float(getattr(seen, name)[0])
+        return seen[name]
 
     accuracy = kept(facts, one.scheme, one.kv_scheme, one.recovery)
     names = ("ttft_ms", "tpot_ms", "latency_ms", "requests_per_s", "output_tokens_per_s", "nvlink_gb_s")
@@ -80,10 +87,13 @@ def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
         {name: value(f"{name}_ms") for name in _STEPS},
         band.evidence,
         shown_bands(band, {name: value(name) for name in METRICS}, targets.confidence),
+        unit,
     )
 
 
-def _columns(facts: Facts, one: Deployment) -> Deployments:
+def _columns(facts: Facts, one: Deployment, role: PrefillRole | None = None) -> Deployments:
+    """A replica for the performance model: one that does both phases or decodes, or the prefill role's."""
+    degrees = one if role is None else role
     row, scheme = facts.catalog.accelerators[one.accelerator], facts.catalog.schemes[one.scheme]
     size = int(one.server_type.rpartition(" x")[2])
     compute: Compute = scheme.compute if scheme.support(row.generation) == "native" else "fp16"
@@ -102,10 +112,10 @@ def _columns(facts: Facts, one: Deployment) -> Deployments:
         pcie_gb_s=row.pcie_gb_s,
         tdp_w=row.tdp_w,
         accelerators_per_host=min(row.accelerators_per_host, size),
-        tensor_parallel=one.tensor_parallel,
-        pipeline_parallel=one.pipeline_parallel,
-        expert_parallel=one.expert_parallel,
-        attention_data_parallel=one.attention_data_parallel,
+        tensor_parallel=degrees.tensor_parallel,
+        pipeline_parallel=degrees.pipeline_parallel,
+        expert_parallel=degrees.expert_parallel,
+        attention_data_parallel=degrees.attention_data_parallel,
         weight_bytes=scheme.bytes_per_weight,
         attention_weight_bytes=_UNQUANTIZED_BYTES if own_format else scheme.bytes_per_weight,
         kv_bytes=facts.catalog.kv_schemes[one.kv_scheme].bytes_per_element,
@@ -154,7 +164,11 @@ def asked_again(ledger: Ledger, facts: Facts, plan: Plan, factors: Factors) -> P
             "evidence": own.evidence,
             "bands": dict(own.bands),
         }
-        deployments.append(one.model_copy(update={"prediction": one.prediction.model_copy(update=update)}))
+        changed: dict[str, object] = {"prediction": one.prediction.model_copy(update=update)}
+        if one.prefill is not None and own.unit is not None:
+            check_role(ledger, f"deployments[{place}].prefill", one.prefill, own.unit)
+            changed["prefill"] = one.prefill.model_copy(update=dict(own.unit.role))
+        deployments.append(one.model_copy(update=changed))
     return plan.model_copy(update={"deployments": tuple(deployments)})
 
 

@@ -1,11 +1,12 @@
 """What a plan may consist of: whole counts, unique names, and only what was offered (docs/method.md sections 1-2)."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from optimizer.catalog.rows import Accelerator
 from optimizer.performance.engine_memory import LARGE_CARD_GIB, engine_families
 from optimizer.performance.layouts import check_layouts, reasons_of
-from optimizer.plan import Deployment, Plan, ServerGroup
+from optimizer.plan import Deployment, Plan, PrefillRole, ServerGroup
 from optimizer.verify.accuracy import is_certain
 from optimizer.verify.facts import Facts, rent_quote, server_quote
 from optimizer.verify.finding import Ledger
@@ -177,6 +178,44 @@ def _sequence_slots(facts: Facts, row: Accelerator) -> int:
 def _check_layout(
     ledger: Ledger, facts: Facts, path: str, one: Deployment, group: ServerGroup, row: Accelerator
 ) -> None:
+    choices, size = facts.instance.choices, group.accelerators_per_server
+    wanted = "unified" if one.prefill is None else "disaggregated"
+    allowed = choices.serving_roles
+    ledger.check(wanted in allowed, "V-OFFER", f"{path}.prefill", wanted, allowed, "these roles are not allowed")
+    given = one.accelerators_per_replica
+    widths = [(1, _width(one))] if one.prefill is None else [(one.decode_replicas, _width(one))]
+    _check_degrees(ledger, facts, path, one, one.scheme, size, row)
+    if one.prefill is not None:
+        role = one.prefill
+        widths.append((role.replicas, _width(role)))
+        _check_degrees(ledger, facts, f"{path}.prefill", role, one.scheme, size, row)
+        for name, count in (("prefill.replicas", role.replicas), ("decode_replicas", one.decode_replicas)):
+            counts = choices.unit_replicas
+            ledger.check(count in counts, "V-OFFER", f"{path}.{name}", count, counts, "a unit has not so many")
+        narrow = sorted(width for _, width in widths if width <= size)
+        even = all(large % small == 0 for small, large in pairwise([*narrow, size]))
+        ledger.check(even, "V-PACK", f"{path}.prefill", narrow, size, "roles divide the server and each other")
+        beside = sum(count * each for count, each in widths if each <= size)
+        alone = all(each <= size for _, each in widths) and beside <= size
+        filled = size % beside == 0 if alone else beside % size == 0
+        ledger.check(filled, "V-PACK", f"{path}.prefill", beside, size, "a unit fills servers without a gap")
+    else:
+        ledger.same("V-COUNT", f"{path}.decode_replicas", one.decode_replicas, 1, "a replica does both phases")
+    width = sum(count * each for count, each in widths)
+    ledger.same("V-COUNT", f"{path}.accelerators_per_replica", given, width, "TP x PP x attention DP of all replicas")
+    whole = width <= size or group.sourcing == "buy"
+    sentence = "a replica of several servers needs a network that is bought with them"
+    ledger.check(whole, "V-PACK", f"{path}.accelerators_per_replica", width, f"<= {size}", sentence)
+
+
+def _width(one: Deployment | PrefillRole) -> int:
+    return one.tensor_parallel * one.pipeline_parallel * one.attention_data_parallel
+
+
+def _check_degrees(
+    ledger: Ledger, facts: Facts, path: str, one: Deployment | PrefillRole, scheme: str, size: int, row: Accelerator
+) -> None:
+    """Degrees of one role are allowed and an engine starts them."""
     choices = facts.instance.choices
     stage = one.tensor_parallel * one.attention_data_parallel
     degrees = {
@@ -188,18 +227,11 @@ def _check_layout(
     for name, allowed in degrees.items():
         degree = getattr(one, name)
         ledger.check(degree in allowed, "V-OFFER", f"{path}.{name}", degree, allowed, "this degree is not allowed")
-    width = stage * one.pipeline_parallel
-    given = one.accelerators_per_replica
-    ledger.same("V-COUNT", f"{path}.accelerators_per_replica", given, width, "TP x PP x attention DP")
-    size = group.accelerators_per_server
     inside = 0 < stage <= size
     ledger.check(inside, "V-PACK", f"{path}.tensor_parallel", stage, f"<= {size}", "a group does not fit one server")
-    whole = width <= size or group.sourcing == "buy"
-    sentence = "a replica of several servers needs a network that is bought with them"
-    ledger.check(whole, "V-PACK", f"{path}.accelerators_per_replica", width, f"<= {size}", sentence)
-    if one.scheme not in facts.catalog.schemes:
+    if scheme not in facts.catalog.schemes:
         return
-    native = facts.model.native_block_width if facts.model.native_scheme == one.scheme else 1
+    native = facts.model.native_block_width if facts.model.native_scheme == scheme else 1
     broken = check_layouts(
         facts.model.architecture,
         tensor_parallel=one.tensor_parallel,
@@ -208,7 +240,7 @@ def _check_layout(
         attention_data_parallel=one.attention_data_parallel,
         scale_up_domain=min(row.scale_up_domain, size),
         accelerators_per_host=min(row.accelerators_per_host, size),
-        quantization_block=max(native, facts.catalog.schemes[one.scheme].block_width),
+        quantization_block=max(native, facts.catalog.schemes[scheme].block_width),
         context_tokens=facts.instance.workload.longest_context_tokens(),
     )
     reasons = "; ".join(reasons_of(int(broken)))

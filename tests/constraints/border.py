@@ -17,6 +17,8 @@ REACHED: Final = {
     "accuracy": 0.99,
     "nvlink_gb_s": 45.0,
     "nvlink_link_gb_s": 450.0,
+    "kv_link_gb_s": 12.5,
+    "kv_link_limit_gb_s": 50.0,
 }
 #: Bounds that it keeps.
 LOOSE: Final = {
@@ -29,6 +31,7 @@ LOOSE: Final = {
     "accuracy": 0.5,
     "nvlink_fraction": 1.0,
     "nvlink_cap_gb_s": np.inf,
+    "kv_link_fraction": 1.0,
 }
 BY_ROW: Final = ("vram_gib", "tpot_ms", "ttft_ms", "latency_ms")
 

@@ -21,7 +21,12 @@ EVERYTHING: dict[str, Any] = {
         "nvlink_gb_s": 100.0,
         "spare_servers": 1,
     },
-    "choices": {**BOUGHT, "supply": {"l40s": 800}, "max_accelerator_types": 2},
+    "choices": {
+        **BOUGHT,
+        "serving_roles": ["unified", "disaggregated"],
+        "supply": {"l40s": 800},
+        "max_accelerator_types": 2,
+    },
     "site": {
         "power_kw": 1000.0,
         "racks": 100,

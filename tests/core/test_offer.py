@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from optimizer.candidates import SPLIT_GROUP, WIDE_REPLICA, block_width, compute_precision, supported
+from optimizer.candidate_columns import block_width, compute_precision, supported
+from optimizer.candidates import SPLIT_GROUP, WIDE_REPLICA
 from optimizer.costs.energy import pool_idle_kw
 from optimizer.models import served_model
 from optimizer.offer import Without, busy_power, program_data, server_power

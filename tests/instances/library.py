@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from optimizer import api
 from optimizer.diagnosis import Diagnosis
-from optimizer.plan import Deployment, Plan
+from optimizer.plan import Deployment, Plan, PrefillRole
 from optimizer.proposals.reading import read_proposal
 
 FOLDER: Final = Path(__file__).parents[2] / "instances"
@@ -81,7 +81,13 @@ def _of_plan(plan: Plan) -> Record:
 
 
 def layout(one: Deployment) -> str:
-    """Degrees of a deployment in the field's shorthand."""
+    """Degrees of a deployment, of both roles of a unit, in the field's shorthand."""
+    if one.prefill is None:
+        return _degrees(one)
+    return f"[{one.prefill.replicas} prefill {_degrees(one.prefill)} + {one.decode_replicas} decode {_degrees(one)}]"
+
+
+def _degrees(one: Deployment | PrefillRole) -> str:
     parts = [f"TP{one.tensor_parallel}"]
     for short, degree in (
         ("PP", one.pipeline_parallel),

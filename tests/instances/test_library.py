@@ -135,3 +135,20 @@ def test_cooling_variants_differ_in_their_cooling_alone() -> None:
         del value["name"], value["story"], value["choices"]["cooling"]
         rest.append(value)
     assert rest[0] == rest[1] == rest[2]
+
+
+@pytest.mark.parametrize("name", ["documents-two-roles", "texts-two-roles"])
+def test_two_roles_change_the_decision_for_long_prompts_only(name: str) -> None:
+    """Held against the same instance with one pool: cheaper with units for documents, the same plan for long texts."""
+    raw = _raw(name)
+    both = library.solved(name).plan
+    raw["choices"]["serving_roles"] = ["unified"]
+    one_pool = _solve(raw).plan
+    assert both is not None
+    assert one_pool is not None
+    if name == "texts-two-roles":
+        assert all(one.prefill is None for one in both.deployments)
+        assert both.bill.usd_per_hour == pytest.approx(one_pool.bill.usd_per_hour, rel=1e-9)
+    else:
+        assert any(one.prefill is not None for one in both.deployments)
+        assert both.bill.usd_per_hour < 0.8 * one_pool.bill.usd_per_hour

@@ -580,15 +580,9 @@ def demand_of(request_class: RequestClass) -> float:
     return demand.concurrent_users
 
 
-def list_instance(instance: Instance) -> Listing:
-    """List everything of an instance, deployments predicted one by one."""
-    catalog = oracle_catalog(instance)
-    fabrics: dict[float, tuple[Fabric, ...]] = {}
-    pools = list_pools(instance, catalog, fabrics)
-    lister = DeploymentLister(instance, catalog, load_factors())
-    classes = instance.workload.all_classes()
-    rho = instance.targets.peak_utilization_fraction
-    schemes = lister.schemes()
+def _replicas(lister: DeploymentLister, pools: list[Pool], classes: tuple[RequestClass, ...]) -> list[Column]:
+    """Replicas that do both phases, in every pool."""
+    instance, schemes = lister.instance, lister.schemes()
     columns: list[Column] = []
     known: dict[tuple[str, int, Layout, str, str, int], tuple[int, ServingPrediction] | None] = {}
     for q, pool in enumerate(pools):
@@ -613,24 +607,86 @@ def list_instance(instance: Instance) -> Listing:
             else:
                 whole = math.ceil(layout.pipeline / (size // group))
                 blocks, occupied, width = float(whole), layout.width / whole, whole * size
-            rps, weight = float(seen.requests_per_s[0]), weight_of(request_class, float(seen.latency_ms[0]))
-            kw = 0.0
-            if pool.is_bought:
-                busy = busy_air_kw(row, catalog, occupied, is_large_dense=lister.is_large_dense)
-                above = busy * pool.fan_factor + pool.network_kw - pool.idle_kw
-                kw = above * blocks / rps / weight
-            columns.append(
-                Column(
-                    b,
-                    q,
-                    f"{layout} {scheme} {kv_scheme} {step}",
-                    width,
-                    f"{scheme}+{kv_scheme}+{step}",
-                    concurrency,
-                    weight * rho * rps,
-                    kw,
-                )
-            )
+            rate, latency = float(seen.requests_per_s[0]), float(seen.latency_ms[0])
+            name = f"{layout} {scheme} {kv_scheme} {step}"
+            column = _column(lister, pool, request_class, name, (width, blocks, occupied), concurrency, rate, latency)
+            columns.append(replace(column, request_class=b, pool=q, scheme=f"{scheme}+{kv_scheme}+{step}"))
+    return columns
+
+
+def _column(
+    lister: DeploymentLister,
+    pool: Pool,
+    request_class: RequestClass,
+    name: str,
+    room: tuple[int, float, float],
+    concurrency: int,
+    rate: float,
+    latency_ms: float,
+) -> Column:
+    """What a replica or unit carries and draws; ``room``: accelerators, servers blocked, accelerators busy in one."""
+    width, blocks, occupied = room
+    weight, kw = weight_of(request_class, latency_ms), 0.0
+    if pool.is_bought:
+        row = pool.server_type.accelerator
+        busy = busy_air_kw(row, lister.catalog, occupied, is_large_dense=lister.is_large_dense)
+        above = busy * pool.fan_factor + pool.network_kw - pool.idle_kw
+        kw = above * blocks / rate / weight
+    capacity = weight * lister.instance.targets.peak_utilization_fraction * rate
+    return Column(0, 0, name, width, "", concurrency, capacity, kw)
+
+
+def _units(lister: DeploymentLister, pools: list[Pool], classes: tuple[RequestClass, ...]) -> list[Column]:
+    """Units of two roles, in every pool that they fit."""
+    from tests.oracle.units import Unit, units
+
+    instance = lister.instance
+    columns: list[Column] = []
+    known: dict[tuple[str, int, str, str, int], list[Unit]] = {}
+    for q, pool in enumerate(pools):
+        row, size = pool.server_type.accelerator, pool.server_type.size
+        for (scheme, kv_scheme, step), (b, one) in product(lister.schemes(), list(enumerate(classes))):
+            key = (row.id, size, scheme, kv_scheme, b)
+            if key not in known:
+                parts = {}
+                for layout in layouts(instance, lister.is_mixture):
+                    found = None
+                    if layout.tensor * layout.data <= size:
+                        found = lister.deployments(row, size, layout, scheme, kv_scheme)
+                    if found is not None:
+                        parts[layout] = found
+                known[key] = list(units(lister, row, size, one, parts))
+            for unit in known[key]:
+                if unit.servers and not pool.is_bought:
+                    continue
+                if unit.servers:
+                    room = (unit.servers * size, float(unit.servers), unit.width / unit.servers)
+                else:
+                    slots = size // unit.width
+                    room = (unit.width, 1.0 / slots, float(slots * unit.width))
+                name = f"{unit.name} {scheme} {kv_scheme} {step}"
+                column = _column(lister, pool, one, name, room, unit.concurrency, unit.requests_per_s, unit.latency_ms)
+                columns.append(replace(column, request_class=b, pool=q, scheme=f"{scheme}+{kv_scheme}+{step}"))
+    return columns
+
+
+def list_instance(instance: Instance) -> Listing:
+    """List everything of an instance, deployments predicted one by one."""
+    catalog = oracle_catalog(instance)
+    fabrics: dict[float, tuple[Fabric, ...]] = {}
+    pools = list_pools(instance, catalog, fabrics)
+    lister = DeploymentLister(instance, catalog, load_factors())
+    classes = instance.workload.all_classes()
+    schemes = lister.schemes()
+    columns: list[Column] = []
+    if "unified" in instance.choices.serving_roles:
+        columns += _replicas(lister, pools, classes)
+    if "disaggregated" in instance.choices.serving_roles:
+        columns += _units(lister, pools, classes)
+    region = instance.site.electricity_region or catalog.climates[instance.site.climate].electricity_region
+    price = instance.site.electricity_usd_per_kwh
+    listed = catalog.electricity[region].price_usd_per_kwh if price is None else price
+    assert listed is not None
     return Listing(
         instance,
         catalog,

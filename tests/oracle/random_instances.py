@@ -55,6 +55,7 @@ FEATURES = (
     "recovery step",
     "conservative accuracy",
     "sequence slots",
+    "two roles",
     *power_features.FEATURES,
     *power_features.CAPS,
 )
@@ -236,6 +237,9 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
         choices["max_accelerator_types"] = random.choice((1, 1, 2))
     if seed % 5 == 2:
         choices["sequence_slots"] = (2, 5, 8, 12, 20)[seed // 5 % 5]
+    roles = (["unified", "disaggregated"], ["disaggregated"], ["unified", "disaggregated"])[seed % 3]
+    if seed % 16 in (6, 11):
+        choices |= {"serving_roles": roles, "unit_replicas": ([1, 2], [1], [1, 3])[seed % 3]}
     workload: dict[str, Any] = {"model": model}
     count = random.choice((1, 1, 1, 2, 2, 3))
     classes = [_request_class(random, f"class-{index}") for index in range(count)]
@@ -262,6 +266,8 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
         targets["accuracy_confidence"] = random.choice((0.8, 0.9))
     if random.random() < 0.1:
         targets["nvlink_gb_s"] = random.choice((1.0, 20.0))
+    if seed % 32 == 11:
+        targets["kv_link_fraction"] = (0.002, 0.01, 0.05)[seed // 32 % 3]
     if random.random() < 0.1:
         targets["weights_gib_per_accelerator"] = random.choice((6.0, 12.0))
     if random.random() < 0.03:
@@ -415,6 +421,8 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
         yield "conservative accuracy"
     if instance.choices.sequence_slots is not None:
         yield "sequence slots"
+    if "disaggregated" in instance.choices.serving_roles:
+        yield "two roles"
 
 
 @cache

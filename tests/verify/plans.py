@@ -83,7 +83,28 @@ CLASSES: Final[dict[str, Any]] = {
     "economics": {"prices": {"h100-80gb-sxm": {**_H100, "discount_kind": "incremental"}}},
 }
 
-INSTANCES: Final = {one["name"]: one for one in (BOUGHT, RENTED, CLASSES)}
+#: Units of prefill and decode replicas, some over several servers, at a confidence.
+ROLES: Final[dict[str, Any]] = {
+    "name": "roles",
+    "workload": {
+        "model": "llama-3.1-70b",
+        "request": {"input_tokens": 6000, "output_tokens": 250},
+        "demand": {"requests_per_s": 12},
+    },
+    "targets": {"tpot_ms": 60, "ttft_ms": 8000, "accuracy_floor_fraction": 0.98, "confidence": 0.8},
+    "choices": {
+        "accelerators": ["h100-80gb-sxm"],
+        "sourcing": ["buy"],
+        "cooling": ["air_containment_econ"],
+        "schemes": ["w8a8-fp8"],
+        "serving_roles": ["disaggregated"],
+        "tensor_parallel": [2, 4],
+        "pipeline_parallel": [1, 4],
+        "unit_replicas": [1, 2, 3],
+    },
+}
+
+INSTANCES: Final = {one["name"]: one for one in (BOUGHT, RENTED, CLASSES, ROLES)}
 
 
 @cache

@@ -121,6 +121,22 @@ def slots(raw: Raw) -> None:
     raw["instance"]["choices"]["sequence_slots"] = raw["deployments"][0]["concurrency"] - 1
 
 
+def crowded(raw: Raw) -> None:
+    """A prefill replica more than the unit has accelerators for."""
+    one = raw["deployments"][0]
+    one["prefill"]["replicas"] += 1
+
+
+def hurried(raw: Raw) -> None:
+    """A cache that crosses the network in half the time."""
+    raw["deployments"][0]["prefill"]["transfer_ms"] *= 0.5
+
+
+def unified(raw: Raw) -> None:
+    """Units where only replicas that do both phases are allowed."""
+    raw["instance"]["choices"]["serving_roles"] = ["unified"]
+
+
 def sums(raw: Raw) -> None:
     """A total that its components do not make."""
     raw["bill"]["usd_per_year"] += 0.02
@@ -149,6 +165,9 @@ FAULTS: list[tuple[str, Callable[[Raw], None], str]] = [
     ("bought", unprepared, "V-SCHEME"),
     ("rented", rate, "V-RATE"),
     ("rented", slots, "V-OFFER"),
+    ("roles", crowded, "V-COUNT"),
+    ("roles", hurried, "V-PREDICT"),
+    ("roles", unified, "V-OFFER"),
     ("classes", sums, "V-SUM"),
     ("bought", unit, "V-UNIT"),
     ("classes", headroom_unit, "V-UNIT"),
