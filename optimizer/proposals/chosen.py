@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from optimizer.errors import InputError, Problem
 from optimizer.instance.model import Instance
 from optimizer.instance.targets import Targets
-from optimizer.plan import Deployment, PackedServers, Plan, ServerGroup
+from optimizer.plan import Deployment, PackedServers, Plan, PrefillRole, ServerGroup
 from optimizer.proposals.shape import Group, Proposal
 from optimizer.setting import ServerType, Setting
 
@@ -17,7 +17,10 @@ _AIR, _LIQUID = "air_containment_econ", "d2c_1p"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Replicas of one deployment in one pool; ``concurrency`` is None where it is still to be found."""
+    """Replicas of one deployment in one pool; ``concurrency`` is None where it is still to be found.
+
+    Of units of two roles the degrees are of ``decode_replicas``, ``prefill_layout`` is that of ``prefill_replicas``.
+    """
 
     place: str
     request_class: str
@@ -32,6 +35,9 @@ class Run:
     recovery: str
     replicas: int
     concurrency: int | None
+    prefill_layout: tuple[int, int, int, int] = (0, 0, 0, 0)
+    prefill_replicas: int = 0
+    decode_replicas: int = 1
 
     @property
     def layout(self) -> tuple[int, int, int, int]:
@@ -70,8 +76,11 @@ class Chosen:
 
 def narrowed(instance: Instance, proposal: Proposal | Plan) -> Instance:
     """The instance whose choices are those of the proposal and no others; every limit stays."""
+    roles: dict[str, tuple[object, ...]] = {"serving_roles": ("unified",)}
+    prefill: tuple[PrefillRole, ...] = ()
     if isinstance(proposal, Plan):
         runs: tuple[Group | Deployment, ...] = proposal.deployments
+        roles, prefill = _roles(proposal), tuple(one.prefill for one in proposal.deployments if one.prefill is not None)
         servers: tuple[Group | ServerGroup, ...] = proposal.servers
         usual: set[str] = set()
     else:
@@ -82,6 +91,9 @@ def narrowed(instance: Instance, proposal: Proposal | Plan) -> Instance:
     def of(name: str, among: tuple[object, ...] = runs) -> tuple[object, ...]:
         return tuple(sorted({getattr(one, name) for one in among}))
 
+    def degrees(name: str) -> tuple[object, ...]:
+        return of(name, (*runs, *prefill))
+
     choices = instance.choices
     most = max((one.concurrency or 1 for one in runs), default=1)
     return instance.model_copy(
@@ -89,10 +101,11 @@ def narrowed(instance: Instance, proposal: Proposal | Plan) -> Instance:
             "choices": choices.model_copy(
                 update={
                     "accelerators": of("accelerator", servers),
-                    "tensor_parallel": of("tensor_parallel"),
-                    "pipeline_parallel": of("pipeline_parallel"),
-                    "expert_parallel": of("expert_parallel"),
-                    "attention_data_parallel": of("attention_data_parallel"),
+                    "tensor_parallel": degrees("tensor_parallel"),
+                    "pipeline_parallel": degrees("pipeline_parallel"),
+                    "expert_parallel": degrees("expert_parallel"),
+                    "attention_data_parallel": degrees("attention_data_parallel"),
+                    **roles,
                     "schemes": of("scheme"),
                     "kv_schemes": of("kv_scheme"),
                     "recovery_steps": of("recovery"),
@@ -103,6 +116,20 @@ def narrowed(instance: Instance, proposal: Proposal | Plan) -> Instance:
             )
         }
     )
+
+
+def _degrees(one: PrefillRole) -> tuple[int, int, int, int]:
+    return one.tensor_parallel, one.pipeline_parallel, one.expert_parallel, one.attention_data_parallel
+
+
+def _roles(plan: Plan) -> dict[str, tuple[object, ...]]:
+    """Roles that a plan has, and how many replicas its units have of each."""
+    units = [(one.prefill.replicas, one.decode_replicas) for one in plan.deployments if one.prefill is not None]
+    roles = [("unified", len(units) < len(plan.deployments)), ("disaggregated", bool(units))]
+    return {
+        "serving_roles": tuple(name for name, used in roles if used),
+        "unit_replicas": tuple(sorted({count for unit in units for count in unit})) or (1,),
+    }
 
 
 def chosen_of_plan(plan: Plan) -> Chosen:
@@ -122,6 +149,9 @@ def chosen_of_plan(plan: Plan) -> Chosen:
             one.recovery,
             one.replicas,
             one.concurrency,
+            (0, 0, 0, 0) if one.prefill is None else _degrees(one.prefill),
+            0 if one.prefill is None else one.prefill.replicas,
+            one.decode_replicas,
         )
         for place, one in enumerate(plan.deployments)
     )

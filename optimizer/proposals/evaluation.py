@@ -146,6 +146,9 @@ def _row_of(candidates: Candidates, run: Run, file: str) -> int:
         strict=True,
     ):
         here &= column == degree
+    here &= candidates.prefill_replicas == run.prefill_replicas
+    here &= candidates.decode_replicas == run.decode_replicas
+    here &= (candidates.prefill_degrees == run.prefill_layout).all(axis=1)
     found = np.flatnonzero(here)
     if found.size:
         return int(found[0])
@@ -156,7 +159,7 @@ def _row_of(candidates: Candidates, run: Run, file: str) -> int:
 
 def _reasons(candidates: Candidates, run: Run) -> list[str]:
     """Why no engine starts a run."""
-    from optimizer.candidates import block_width, supported
+    from optimizer.candidate_columns import block_width, supported
     from optimizer.performance.layouts import check_layouts, reasons_of
 
     server_type = next(one for one in candidates.setting.server_types if one.id == run.server_type)
