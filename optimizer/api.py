@@ -111,7 +111,12 @@ def _with_calibration(instance: Instance, folder: Path) -> Instance:
     path = folder / written
     try:
         calibration = Calibration(document=json.loads(read_json_text(path, str(path))))
-        factors_with(calibration.document)
+        if calibration.document.get("kind") == "training":
+            from optimizer.performance.training.constants import calibration_with
+
+            calibration_with(calibration.document)
+        else:
+            factors_with(calibration.document)
     except (json.JSONDecodeError, KeyError, TypeError, ValueError):
         allowed = "must be a file that `optimize calibrate` wrote"
         problem = Problem(

@@ -12,6 +12,9 @@ The interface (kept stable)::
                     restart_s=..., fault_tolerant_replicas=1)        # Goodput
     time = run_days(found.step_s, tokens=..., global_batch_tokens=..., accelerators=..., goodput_fraction=...)
 
+    hours = mtbf_hours(accelerator.id, accelerator.generation)       # for goodput(mtbf_accelerator_hours=...)
+    paid = production_factor("dense", accelerator.generation)        # for run_days(production_factor=paid.factor)
+
 ``enumerate_layouts(...)`` lists every layout of a number of accelerators that divides as it must. ``StepPrediction``
 has ``fits`` (the stated memory formula, for planning) beside ``can_run`` (nobody can run it where False).
 
@@ -20,7 +23,16 @@ has ``fits`` (the stated memory formula, for planning) beside ``can_run`` (nobod
 """
 
 from optimizer.performance.training.flops import CONVENTIONS, flop_per_token
-from optimizer.performance.training.goodput import Goodput, RunTime, goodput, run_days
+from optimizer.performance.training.goodput import (
+    Goodput,
+    ProductionFactor,
+    RunTime,
+    checkpoint_write_s,
+    goodput,
+    mtbf_hours,
+    production_factor,
+    run_days,
+)
 from optimizer.performance.training.hardware import PRECISIONS, TrainingAccelerator, precision_of
 from optimizer.performance.training.layouts import RECOMPUTE, Layouts
 from optimizer.performance.training.memory import STATES, memory_gib
@@ -35,15 +47,19 @@ __all__ = [
     "STATES",
     "Goodput",
     "Layouts",
+    "ProductionFactor",
     "RunTime",
     "StepPrediction",
     "TrainingAccelerator",
     "TrainingModel",
+    "checkpoint_write_s",
     "enumerate_layouts",
     "flop_per_token",
     "goodput",
     "memory_gib",
+    "mtbf_hours",
     "precision_of",
     "predict_step",
+    "production_factor",
     "run_days",
 ]

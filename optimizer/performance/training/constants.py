@@ -8,6 +8,7 @@ effects of stacks, models and configurations that were measured.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
@@ -145,6 +146,7 @@ def calibration_from_document(
     return TrainingCalibration(TrainingFactors(**values), MappingProxyType(effects), MappingProxyType(unknown_stack))
 
 
+@cache
 def load_calibration() -> TrainingCalibration:
     """The packaged calibration."""
     return calibration_from_document(resource("training_calibration.json"))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -74,11 +73,6 @@ class StepPrediction:
     evidence: str
 
 
-@cache
-def _packaged() -> TrainingCalibration:
-    return calibration_with(None)
-
-
 def predict_step(
     model: TrainingModel,
     layouts: Layouts,
@@ -97,10 +91,7 @@ def predict_step(
     with the overheads of NVIDIA's line); ``calibration`` is what ``optimize calibrate`` wrote, or a calibration as
     loaded. ValueError where the accelerator has no such format.
     """
-    if isinstance(calibration, TrainingCalibration):
-        known = calibration
-    else:
-        known = _packaged() if calibration is None else calibration_with(calibration)
+    known = calibration if isinstance(calibration, TrainingCalibration) else calibration_with(calibration)
     traits = stack_traits(stack, accelerator.generation)
     sequences = float(max(round(global_batch_tokens / sequence_length), 1))
     work = work_of(

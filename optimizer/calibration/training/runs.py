@@ -1,0 +1,180 @@
+"""Published whole runs: what a paid-for run takes beside the steps of a recipe, and how far that is known.
+
+    python -m optimizer.calibration.training.runs
+
+A run of a table has model, tokens, accelerators and hours. The recipe's time is steps x the fastest layout that fits,
+over the goodput of so many accelerators; where a run published the utilisation of its own steps (MFU, or HFU x 3/4),
+that stands for the layout, as after one measured step. The production factor is what the run took over that:
+evaluation, slow starts, stages with other settings, stragglers, loss spikes, layouts that nobody tuned. It is a mean
+over runs by generation and kind, with a band from runs left out one at a time. Writes
+``performance/data/training_production.json``.
+"""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from optimizer.calibration.training.names import resolve_accelerator, resolve_model
+from optimizer.catalog import Catalog, load_catalog
+from optimizer.performance.factors import FloatArray
+from optimizer.performance.training.constants import TrainingCalibration, load_calibration
+from optimizer.performance.training.goodput import goodput, mtbf_hours
+from optimizer.performance.training.hardware import TrainingAccelerator
+from optimizer.performance.training.model import TrainingModel
+from optimizer.performance.training.search import enumerate_layouts
+from optimizer.performance.training.step import predict_step
+
+#: Accelerators and batch of runs that do not state them; sequence by year of the run.
+_ACCELERATORS: Final = 1024
+_BATCH_TOKENS: Final = {2023: 4e6, 2099: 8e6}
+_SEQUENCE: Final = {2023: 2048, 2099: 4096}
+#: Until then everything was recomputed in training of large models.
+_RECOMPUTED_UNTIL: Final = 2022
+#: How strongly a group's factor is drawn to the mean of all: as by so many runs.
+_SHRINK_RUNS: Final = 2.0
+_LEVELS: Final = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One published run: measured days of all its accelerators, and days by the recipe over the goodput."""
+
+    model: str
+    group: str
+    accelerators: int
+    measured_days: float
+    recipe_days: float
+
+    @property
+    def log_factor(self) -> float:
+        """Logarithm of the production factor."""
+        return float(np.log(self.measured_days / self.recipe_days))
+
+
+def _by_year(table: Mapping[int, float], year: int) -> float:
+    return next(value for limit, value in table.items() if year <= limit)
+
+
+def read_runs(catalog: Catalog, calibration: TrainingCalibration) -> list[Run]:
+    """The packaged runs with their recipe's time."""
+    text = resources.files("optimizer.calibration").joinpath("data/training_runs.csv").read_text(encoding="utf-8")
+    return [_run(row, catalog, calibration) for row in csv.DictReader(text.splitlines())]
+
+
+def _run(row: Mapping[str, str], catalog: Catalog, calibration: TrainingCalibration) -> Run:
+    year = int(row["year"])
+    reported = float(row["reported_mfu_fraction"] or "nan")
+    parameters = float(row["params_b"]) * 1e9
+    model = resolve_model(catalog, row["model"])
+    if model is None:
+        active = float(row["active_params_b"]) * 1e9 if row["active_params_b"] else None
+        model = TrainingModel.from_parameters(parameters, active)
+    accelerator = resolve_accelerator(catalog, row["gpu"])
+    stated = int(row["gpus"]) if row["gpus"] else _ACCELERATORS
+    count = 2 ** int(np.log2(max(stated, 8)))
+    sequence = int(row["seq_len"] or _by_year(_SEQUENCE, year))
+    batch = float(row["batch_tokens_m"]) * 1e6 if row["batch_tokens_m"] else _by_year(_BATCH_TOKENS, year)
+    # Powers of two, so that usual degrees divide them: rates an accelerator hardly change within a factor of two.
+    sequences = 2 ** int(np.log2(max(batch / sequence, count)))
+    if np.isfinite(reported):
+        active = float(row["active_params_b"] or row["params_b"]) * 1e9
+        rate = reported * accelerator.fp16_tflops * 1e12 / (6.0 * active)
+    else:
+        rate = _best_rate(row, model, accelerator, calibration, count, sequence, sequences, year) / count
+    hours = mtbf_hours(accelerator.id, accelerator.generation)
+    share = float(goodput(stated, mtbf_accelerator_hours=hours).goodput_fraction[0])
+    seconds = float(row["tokens_b"]) * 1e9 / (rate * stated) / share
+    kind = "dense" if model.is_dense else "moe"
+    group = kind if kind == "moe" else f"{kind}|{_era(accelerator.generation)}"
+    group = "reported" if np.isfinite(reported) else group
+    return Run(row["model"], group, stated, float(row["gpu_hours"]) / stated / 24.0, seconds / 86400.0)
+
+
+def _best_rate(
+    row: Mapping[str, str],
+    model: TrainingModel,
+    accelerator: TrainingAccelerator,
+    calibration: TrainingCalibration,
+    count: int,
+    sequence: int,
+    sequences: int,
+    year: int,
+) -> float:
+    """Tokens/s of the fastest layout that fits."""
+    layouts = enumerate_layouts(
+        model,
+        count,
+        sequence_length=sequence,
+        sequences=sequences,
+        scale_up_domain=min(accelerator.scale_up_domain, 8),
+        recompute=(2,) if year <= _RECOMPUTED_UNTIL else (0, 1, 2),
+    )
+    assert layouts is not None
+    found = predict_step(
+        model,
+        layouts,
+        accelerator,
+        sequence_length=sequence,
+        global_batch_tokens=sequences * sequence,
+        precision="fp8" if "fp8" in row["precision"] and accelerator.fp8_tflops else "bf16",
+        stack=row["stack"],
+        calibration=calibration,
+    )
+    usable = (found.fits if found.fits.any() else found.can_run) & found.divides
+    return float(found.tokens_per_s[usable].max())
+
+
+def _era(generation: str) -> str:
+    return "ampere" if generation in ("volta", "ampere", "tpu") else "hopper"
+
+
+def factors(runs: Sequence[Run]) -> dict[str, float]:
+    """Log of the production factor by group, drawn towards the median of all runs; ``all`` for other groups."""
+    logs = np.array([run.log_factor for run in runs])
+    whole = float(np.median(logs))
+    found = {"all": whole}
+    for group in sorted({run.group for run in runs}):
+        own = np.array([run.log_factor for run in runs if run.group == group])
+        share = own.size / (own.size + _SHRINK_RUNS)
+        found[group] = share * float(np.median(own)) + (1.0 - share) * whole
+    return found
+
+
+def left_out(runs: Sequence[Run]) -> FloatArray:
+    """Log of predicted days of each run by the factors of all others."""
+    found = []
+    for index, run in enumerate(runs):
+        others = factors([*runs[:index], *runs[index + 1 :]])
+        found.append(np.log(run.recipe_days) + others.get(run.group, others["all"]))
+    return np.array(found)
+
+
+def production_document(runs: Sequence[Run]) -> dict[str, Any]:
+    """Factors, and quantiles of log(measured / predicted days) of runs left out one at a time."""
+    miss = np.log([run.measured_days for run in runs]) - left_out(runs)
+    return {
+        "version": 1,
+        "source": "published runs of 2020-2025 (addresses in the packaged table training_runs.csv, figures only)",
+        "as_of": "2026-11",
+        "runs": len(runs),
+        "log_factor": {name: round(value, 4) for name, value in factors(runs).items()},
+        "levels": list(_LEVELS),
+        "log_error": [round(float(one), 4) for one in np.quantile(miss, _LEVELS)],
+    }
+
+
+def main() -> None:
+    """Write the packaged production factors."""
+    runs = read_runs(load_catalog(), load_calibration())
+    path = Path(__file__).parents[2] / "performance" / "data" / "training_production.json"
+    path.write_text(json.dumps(production_document(runs), indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
