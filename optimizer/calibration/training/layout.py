@@ -15,6 +15,7 @@ from optimizer.performance.training.work import StepWork, work_of
 
 #: Micro-batch that is assumed without a pipeline; with one, 1.
 _MICRO_BATCH: Final = 4
+_SERVER: Final = 8
 
 
 def plain_layout(row: TrainingRow) -> tuple[Layouts | None, tuple[str, ...], str]:
@@ -46,6 +47,11 @@ def plain_layout(row: TrainingRow) -> tuple[Layouts | None, tuple[str, ...], str
         return None, (), f"global_batch {row.sequences:g} is below dp x micro_batch = {data * micro}"
     if pipeline > 1 and not row.virtual:
         assumed.append("vpp not stated: 1")
+    expert = row.expert or 1
+    if not row.is_dense and row.zero == 3 and expert == 1 and row.accelerators > _SERVER:
+        # Gathering every expert for every micro-batch takes longer than such steps: the degree was not told.
+        expert = _expert_parallel(row, data * context * row.tensor)
+        assumed.append(f"ep of fully sharded experts not stated: {expert}")
     if row.zero < 0:
         assumed.append("zero not stated: 1")
     if row.recompute < 0:
@@ -56,13 +62,19 @@ def plain_layout(row: TrainingRow) -> tuple[Layouts | None, tuple[str, ...], str
         virtual_stages=row.virtual or 1,
         data_parallel=data,
         context_parallel=context,
-        expert_parallel=row.expert or 1,
+        expert_parallel=expert,
         zero_stage=max(row.zero, 0) if row.zero >= 0 else 1,
         recompute=max(row.recompute, 0),
         micro_batch=micro,
         sequence_parallel=row.sequence_parallel if row.sequence_parallel >= 0 else 1,
     )
     return layout, tuple(assumed), ""
+
+
+def _expert_parallel(row: TrainingRow, ranks: int) -> int:
+    """The largest power of two that divides experts and ranks."""
+    assert row.model is not None
+    return max(degree for degree in EXPERT if row.model.experts % degree == 0 and ranks % degree == 0)
 
 
 def row_work(row: TrainingRow, layout: Layouts) -> StepWork:

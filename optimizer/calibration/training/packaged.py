@@ -8,20 +8,21 @@ fits the packaged rows (with TABLE, first packages those of a table of steps) an
 """
 
 import csv
-import hashlib
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from optimizer.calibration.points import read_table
+from optimizer.calibration.training.calibrate import one_row_errors
+from optimizer.calibration.training.document import calibration_document, rounded
 from optimizer.calibration.training.fit import StepData, fit, packaged_prior, step_data
 from optimizer.calibration.training.held_out import (
     bands_document,
@@ -32,12 +33,7 @@ from optimizer.calibration.training.held_out import (
 )
 from optimizer.calibration.training.rows import TrainingRow, convention_of, read_row
 from optimizer.catalog import Catalog, load_catalog
-from optimizer.performance.training.constants import (
-    LEVELS,
-    NAMES,
-    TrainingCalibration,
-    TrainingFactors,
-)
+from optimizer.performance.factors import FloatArray
 
 #: Columns of a table of steps that the packaged rows keep: figures and names, no words of the source.
 COLUMNS: Final = (
@@ -75,9 +71,6 @@ COLUMNS: Final = (
     "tflops_per_gpu",
     "flops_convention",
 )
-#: Digits of a packaged constant, and decimals of an effect.
-DIGITS: Final = 4
-DECIMALS: Final = 4
 SOURCE: Final = (
     "calibration on published training steps (papers, NVIDIA recipes and Megatron-Bridge tables, MLPerf logs, LLM "
     "Foundry, torchtitan, MaxText; addresses in the packaged table, figures only), drawn towards the constants of "
@@ -103,34 +96,6 @@ def packaged_data(catalog: Catalog) -> StepData:
     return step_data(packaged_rows(catalog))
 
 
-def rounded(calibration: TrainingCalibration) -> TrainingCalibration:
-    """To the digits that are packaged: what is checked is what is shipped."""
-    values = {name: float(f"{getattr(calibration.factors, name):.{DIGITS}g}") for name in NAMES}
-    effects = {
-        level: MappingProxyType({key: round(value, DECIMALS) for key, value in sorted(found.items())})
-        for level, found in calibration.effects.items()
-    }
-    return TrainingCalibration(TrainingFactors(**values), MappingProxyType(effects), calibration.unknown_stack)
-
-
-def calibration_document(calibration: TrainingCalibration, *, source: str, as_of: str, rows: str) -> dict[str, Any]:
-    """A calibration as it is written; its hash covers constants, effects and rows."""
-    factors = {name: getattr(calibration.factors, name) for name in NAMES}
-    effects = {level: dict(sorted(calibration.effects[level].items())) for level in LEVELS}
-    body = json.dumps([factors, effects, dict(calibration.unknown_stack)], sort_keys=True)
-    return {
-        "version": 1,
-        "kind": "training",
-        "source": source,
-        "as_of": as_of,
-        "rows_sha256": hashlib.sha256(rows.encode()).hexdigest(),
-        "sha256": hashlib.sha256((body + rows).encode()).hexdigest(),
-        "unknown_stack": dict(calibration.unknown_stack),
-        "factors": factors,
-        "effects": effects,
-    }
-
-
 def package_rows(text: str) -> str:
     """A table of steps cut to the columns that are kept; FLOP conventions by their code."""
     _, rows = read_table(text)
@@ -142,13 +107,19 @@ def package_rows(text: str) -> str:
     return out.getvalue()
 
 
-def held_text(data: StepData, predictions: dict[str, Any]) -> str:
-    """A row for each measured step: measured, and predicted in the sample and by every way of leaving out."""
-    lines = ["row_id,stack,kind,step_s," + ",".join(predictions)]
+def held_text(data: StepData, predictions: Mapping[str, FloatArray], one_row: FloatArray) -> str:
+    """A row for each measured step: measured, and predicted in the sample and by every way of leaving out.
+
+    ``one_row`` is the mean absolute error when one other row of the stack is known.
+    """
+    lines = ["row_id,split,accelerator,stack,kind,step_s," + ",".join(predictions) + ",one_row_error"]
+    split = {row["row_id"]: row["split"] for row in read_table(packaged_text())[1]}
     for index, row in enumerate(data.rows):
         values = ",".join(f"{np.exp(found[index]):.5g}" for found in predictions.values())
         name = f'"{row.stack}"' if "," in row.stack else row.stack
-        lines.append(f"{row.id},{name},{row.kind},{row.step_s:.5g},{values}")
+        error = f"{one_row[index]:.4g}" if np.isfinite(one_row[index]) else ""
+        accelerator = row.accelerator.id if row.accelerator is not None else ""
+        lines.append(f"{row.id},{split[row.id]},{accelerator},{name},{row.kind},{row.step_s:.5g},{values},{error}")
     return "\n".join(lines) + "\n"
 
 
@@ -174,7 +145,8 @@ def main(arguments: Sequence[str]) -> None:
     predictions = {"in_sample_s": log_step_of(data, found)}
     predictions |= {f"without_{LEFT_OUT[name]}_s": values for name, values in held.items()}
     predictions["without_line_s"] = by_line
-    _write(data_dir / "training_held_out.csv", held_text(data, predictions))
+    known = one_row_errors(data, prior, found)
+    _write(data_dir / "training_held_out.csv", held_text(data, predictions, known))
 
 
 if __name__ == "__main__":

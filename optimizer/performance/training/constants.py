@@ -75,6 +75,7 @@ class TrainingFactors:
     expert_layer_overhead_s: float
     expert_imbalance: float
     expert_software_year: float
+    expert_overlap_factor: float
     optimizer_passes: float
     step_overhead_s: float
     step_overhead_eager_s: float

@@ -35,6 +35,8 @@ _UPDATE: Final = 30.0
 #: Bytes a parameter of reading and writing an FP32 gradient.
 _ACCUMULATED: Final = 8.0
 _EXPERTS_USUAL: Final = 8.0
+#: Year of software beside ``MOE_YEAR`` from which racks overlap the exchange of tokens (Megatron-Bridge 26.06).
+_OVERLAP_YEAR: Final = 0.45
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +79,9 @@ def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     rank_tokens = tokens / t
     narrow = np.where(w.sequence_parallel > 0, t, 1.0)
     moe_share = w.moe_layers / w.layers
-    software = np.exp(-f.expert_software_year * w.moe_year)
+    # Since mid 2026 the exchange of tokens is overlapped where the scale-up domain is a rack.
+    overlapped_experts = (w.moe_year >= _OVERLAP_YEAR) & (w.grace > 0)
+    software = np.exp(-f.expert_software_year * w.moe_year) * np.where(overlapped_experts, f.expert_overlap_factor, 1.0)
 
     # Shares of the peak.
     clock = w.relative_power**f.power_exponent

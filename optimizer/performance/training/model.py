@@ -12,6 +12,8 @@ _HEAD_DIM: Final = 128
 _USUAL_VOCABULARY: Final = 128256
 #: Experts that a token meets in most recent mixtures (DeepSeek-V3, Qwen3, Kimi K2).
 _USUAL_CHOSEN: Final = 8
+#: More experts than the largest published mixtures have are not made up.
+_MOST_EXPERTS: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +184,9 @@ class TrainingModel:
             )
         fixed = layers * (2.0 * hidden + 2.0 * groups * _HEAD_DIM) * hidden + 2.0 * _USUAL_VOCABULARY * hidden
         met = max(active - fixed, 0.1 * active)
-        chosen = _USUAL_CHOSEN
-        experts = max(round((parameters - fixed) / met), 1) * chosen
+        ratio = max((parameters - fixed) / met, 1.0)
+        chosen = min(max(round(_MOST_EXPERTS / ratio), 1), _USUAL_CHOSEN)
+        experts = max(round(ratio * chosen), chosen)
         width = max(round(met / layers / chosen / (3.0 * hidden) / 64.0), 1) * 64
         shape = Architecture(
             layers=layers,

@@ -21,6 +21,11 @@ ZERO: Final = (1, 3)
 _LEAST_TOKENS: Final = 2048
 
 
+def _uneven(layers: int, pipeline: int, virtual: int) -> bool:
+    """Whether virtual stages do not divide a stage's layers, or some would be empty."""
+    return virtual > 1 and (pipeline == 1 or bool(-(-layers // pipeline) % virtual) or pipeline * virtual > layers)
+
+
 def enumerate_layouts(
     model: TrainingModel,
     accelerators: int,
@@ -52,7 +57,7 @@ def enumerate_layouts(
         for e, v, z, b in product(expert, virtual, zero, micro_batch):
             if sequences % (data * b) or (e > 1 and model.is_dense) or (model.experts or 1) % e:
                 continue
-            if (data * c * t) % e or (v > 1 and (p == 1 or -(-model.layers // p) % v)) or (z == 3 and p > 1):
+            if (data * c * t) % e or _uneven(model.layers, p, v) or (z == 3 and p > 1):
                 continue
             rows += [(t, p, v, data, c, e, z, r, b) for r in recompute]
     if not rows:
