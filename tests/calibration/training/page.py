@@ -174,7 +174,8 @@ def _runs() -> list[str]:
     text = (
         "Days = steps x step x production factor / goodput. goodput = 1 - w/D - (u + D/2)/M: w seconds that a "
         "checkpoint blocks, D between checkpoints (best sqrt(2 w M)), u to detect and restart, M hours between an "
-        "accelerator's failures / accelerators. With r fault-tolerant replicas a failure stops one of r for u, no work lost. "
+        "accelerator's failures / accelerators. With r fault-tolerant replicas a failure stops one of r for u, no work "
+        "lost. "
         "Without enough spare nodes the job waits for repair. The production factor is what published runs took over "
         "that; where a run published the utilisation of its own steps, that stands for the layout (group `reported`). "
         f"Left out one at a time, days of {len(runs)} runs are off by {100 * np.median(off):.0f} % in the median "
