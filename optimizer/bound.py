@@ -40,7 +40,7 @@ def least_server_usd_per_hour(data: ProgramData, *, spares: bool = True) -> dict
     return result
 
 
-def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
+def lower_bound(data: ProgramData, most: tuple[float, ...] | None = None) -> tuple[float, list[float]]:
     """(USD/hour below which no plan lies, what one whole replica of each pair adds to it at least).
 
     Columns: replicas of each pair; rates of each pair and level as shares of the class's demand; what is built or
@@ -48,7 +48,7 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     served at each level; a rate needs replicas; the share of a class's demand that uses something built once is at most
     how much of it is built; replicas fit their servers; a pool that serves a share of a class has at least that share
     of one server (a pool in use has a whole one). Both shares hold at the peak too, of the most capacity that an
-    optimal plan has.
+    optimal plan has: ``most`` by class, that of the data when None.
     """
     servers = least_server_usd_per_hour(data)
     names = [name for name, level in data.billed_levels.items() if level.fraction > 0.0]
@@ -72,7 +72,7 @@ def lower_bound(data: ProgramData) -> tuple[float, list[float]]:
     }
     peak = {(q, b): builder.row(-math.inf, 0.0) for q in place for b in range(classes)}
     peak_once = [[builder.row(-math.inf, 0.0) for _ in range(classes)] for _ in once]
-    most = data.most_capacity
+    most = data.most_capacity if most is None else most
     for (q, _), row in peak.items():
         builder.entry(row, place[q], -1.0)
     for position, rows in enumerate(peak_once):

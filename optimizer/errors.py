@@ -314,6 +314,17 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     ("E-SWEEP-305", "Linked fields have different counts of values.", "Give each the same count, or drop --link."),
     ("E-SWEEP-306", "There are more cases than a sweep takes.", "Ask for fewer values."),
+    (
+        "E-SWEEP-308",
+        "The Dask scheduler cannot be used.",
+        "Check its address, and that the extra `distributed` is installed.",
+    ),
+    (
+        "E-SWEEP-309",
+        "Another sweep that is not finished lies beside the output file.",
+        "Finish that one with its own command, choose another output, or pass --force.",
+    ),
+    ("E-SWEEP-310", "Parquet cannot be written.", "Install the extra `parquet`, or write .csv or .json."),
     ("E-SWEEP-307", "A field is varied twice.", "Name it once."),
     (
         "E-PROPOSAL-500",

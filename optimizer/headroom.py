@@ -37,7 +37,10 @@ def headroom_rows(
 
     ``busy_kwh`` is the energy above idle of each bought pool in a year, before PUE.
     """
-    rows = [*_of_deployments(offer, data, replicas), *_of_fleet(data, replicas, servers, spare, busy_kwh, bill)]
+    rows = [
+        *deployment_headroom(offer, data, replicas),
+        *fleet_headroom(data, replicas, servers, spare, busy_kwh, bill),
+    ]
     return tuple(rows)
 
 
@@ -59,7 +62,7 @@ def row_of(name: str, needed: float, reached: float, *, binding: bool, where: st
     )
 
 
-def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int]) -> Iterator[Headroom]:
+def deployment_headroom(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int]) -> Iterator[Headroom]:
     """Limits of one deployment, each at the deployment that has least to spare.
 
     A limit binds when one more request in flight would break it, or when it alone keeps other candidates out
@@ -117,7 +120,7 @@ def _of_deployments(offer: Offer, data: ProgramData, replicas: Mapping[Pair, int
         )
 
 
-def _of_fleet(
+def fleet_headroom(
     data: ProgramData,
     replicas: Mapping[Pair, int],
     servers: Mapping[str, int],

@@ -103,7 +103,6 @@ def busy_power(candidates: Candidates, rows: IntArray) -> tuple[FloatArray, Floa
 def make_offer(screened: Screened, *, dominate: bool = True) -> Offer:
     """Capacities, powers and costs of the admissible rows, and which of them are worth offering."""
     candidates, rows = screened.candidates, screened.rows
-    setting = candidates.setting
     prediction = screened.prediction
     weight = demand_weights(candidates, rows, prediction.latency_ms)
     busy, above_idle = busy_power(candidates, rows)
@@ -118,12 +117,17 @@ def make_offer(screened: Screened, *, dominate: bool = True) -> Offer:
         )
     else:
         kept = np.arange(rows.size)
-    used = {int(index) for index in candidates.scheme_index[rows[kept]]}
+    terms = cost_terms(candidates, rows[kept])
+    return Offer(screened, prediction.requests_per_s, weight, busy, kept, class_demand(candidates), terms, dominate)
+
+
+def cost_terms(candidates: Candidates, rows: IntArray) -> tuple[Term, ...]:
+    """Every cost term of the setting, and of preparing the schemes of the given rows."""
+    setting = candidates.setting
+    used = {int(index) for index in candidates.scheme_index[rows]}
     terms = [term for _, component in SETTING_COMPONENTS for term in component(setting)]
     terms += recovery_costs.terms(setting, [candidates.schemes[index] for index in sorted(used)])
-    return Offer(
-        screened, prediction.requests_per_s, weight, busy, kept, class_demand(candidates), tuple(terms), dominate
-    )
+    return tuple(terms)
 
 
 def deployment_id(candidates: Candidates, row: int, concurrency: int) -> str:

@@ -34,6 +34,22 @@ def prune(data: ProgramData) -> ProgramData:
     return replace(data.only_pairs(kept), start=start)
 
 
+def prune_between(data: ProgramData, least_demand: tuple[float, ...], limit: float) -> ProgramData:
+    """The program of the largest demand, for every demand from ``least_demand`` up to it, without useless pairs.
+
+    ``limit`` (USD/hour) bounds the cost of every plan that is looked for, at whatever demand in between. Proof: such a
+    plan carries the least demand too, where it costs no more, since rates fall and nothing else changes; so the bound
+    from below at the least demand, with shares of the most capacity that any of them has, holds for all. Bounds on
+    counts are those of the largest demand, where they are largest.
+    """
+    limit = limit * (1.0 + _MARGIN) + 1e-9
+    data = _affordable(data, limit)
+    bound, extra = lower_bound(replace(data, demand=least_demand), data.most_capacity)
+    if not math.isfinite(bound):
+        return data
+    return data.only_pairs(pair for pair, more in zip(data.pairs, extra, strict=True) if bound + more <= limit)
+
+
 def _affordable(data: ProgramData, limit: float) -> ProgramData:
     """The same program with no more servers of a pool, or of a type, than ``limit`` USD/hour pays for.
 

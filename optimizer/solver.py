@@ -84,6 +84,7 @@ class Compiled:
     def __init__(self, model: Any) -> None:
         self.columns: list[Any] = []
         self._column_of: dict[int, int] = {}
+        self._row_of: dict[int, int] = {}
         self._highs = highspy.Highs()
         _set(self._highs, "output_flag", False)
         with PauseGC():
@@ -105,13 +106,16 @@ class Compiled:
         self.columns = list(variables.values())
         visitor = LinearRepnVisitor({}, var_recorder=OrderedVarRecorder(variables, dict(self._column_of), None))
         self._visitor = visitor
-        starts, indices, values, lower, upper = [0], [], [], [], []
+        starts, indices, values = [0], [], []
+        lower: list[float] = []
+        upper: list[float] = []
         infinity = highspy.kHighsInf
         for row in model.component_data_objects(Constraint, active=True):
             low, body, high = row.to_bounded_expression(True)
             repn = visitor.walk_expression(body)
             if repn.nonlinear is not None:
                 raise SolverError(f"{row.name} is not linear")
+            self._row_of[id(row)] = len(lower)
             scale, constant = repn.multiplier, repn.constant
             indices.append([self._column_of[key] for key in repn.linear])
             values.append([scale * value for value in repn.linear.values()])
@@ -167,6 +171,47 @@ class Compiled:
             indices = np.array([column, switch], dtype=np.int32)
             self._highs.addRow(-highspy.kHighsInf, 0.0, 2, indices, np.array([1.0, -upper]))
         return switch
+
+    def leave_out_dearer(self, limit: float) -> int:
+        """Fix integer columns at 0 that no point up to ``limit`` of the present objective can use; their number.
+
+        The relaxation's reduced cost of a column at 0 is what one whole unit of it adds at least.
+        """
+        highs = self._highs
+        _set(highs, "solve_relaxation", True)
+        _set(highs, "time_limit", float("inf"))
+        _set(highs, "threads", 1)
+        highspy.Highs.resetGlobalScheduler(True)
+        try:
+            highs.run()
+            if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                return 0
+            bound, solution = highs.getInfo().objective_function_value, highs.getSolution()
+        finally:
+            _set(highs, "solve_relaxation", False)
+        columns = len(self.columns)
+        values, extra = np.array(solution.col_value)[:columns], np.array(solution.col_dual)[:columns]
+        lower = np.array(self._lp.col_lower_)
+        dear = self._integers & (lower == 0.0) & (values <= 1e-9) & (bound + extra > limit)
+        places = np.flatnonzero(dear).astype(np.int32)
+        highs.changeColsBounds(places.size, places, np.zeros(places.size), np.zeros(places.size))
+        return int(places.size)
+
+    def row_of(self, constraint: Any) -> int:
+        """Row of a constraint of the model."""
+        return self._row_of[id(constraint)]
+
+    def add_share(self, entries: Mapping[int, float]) -> int:
+        """Add a continuous column between 0 and 1 with a coefficient in some rows; its number."""
+        column = int(self._highs.getNumCol())
+        rows = np.array(sorted(entries), dtype=np.int32)
+        values = np.array([entries[row] for row in rows.tolist()])
+        self._highs.addCol(0.0, 0.0, 1.0, rows.size, rows, values)
+        return column
+
+    def set_row(self, row: int, lower: float, upper: float) -> None:
+        """Move the bounds of a row."""
+        self._highs.changeRowBounds(row, lower, upper)
 
     def add_row(self, coefficients: FloatArray, upper: float) -> None:
         """Add ``coefficients x <= upper``."""

@@ -43,6 +43,17 @@ class Order:
         share = 0.25 / switches
         return np.concatenate((self.accelerators + 0.5 * share * self.names, np.full(switches, share)))
 
+    def capacity(self, compiled: Compiled, model: Any) -> FloatArray:
+        """Costs by column that prefer capacity, all of it weighing less than one place in the order of names."""
+        costs = np.zeros_like(self.accelerators)
+        most = self._data.most_capacity
+        servers = sum(self._data.max_servers.values()) + 1.0
+        step = 0.5 * 0.25 / len(self._data.accelerator_pools) / (len(self.column) * servers)
+        for (d, _), variable in zip(self._data.pairs, model.Replicas.values(), strict=True):
+            b = self._data.deployments[d].class_index
+            costs[compiled.column_of(variable)] = -0.25 * step * self._data.capacity[d] / most[b] / len(most)
+        return costs
+
     def used(self, fleet: FloatArray) -> list[bool]:
         """Whether each accelerator of the program is used by a fleet."""
         pools = self._data.accelerator_pools.values()
@@ -64,16 +75,21 @@ def break_ties(
     options: Options,
     deadline: float,
     stop: Stop | None,
+    *,
+    roomy: bool = False,
 ) -> FloatArray:
     """Among plans within ``TIE`` of the least cost: fewest accelerators, then fewest types, then names in order.
 
     Lexicographic by hand: the cost becomes a row, then the count of accelerators is minimised with half an accelerator
     at most for all names together. Where that fleet is a mix, types are counted too, at a quarter of an accelerator for
-    all of them, and names weigh less than one type.
+    all of them, and names weigh less than one type. ``roomy``: of plans that are equal even then, one with much
+    capacity, which neighbours with more demand may use.
     """
     cost = compiled.cost_vector(model.TotalCost.expr)
+    compiled.leave_out_dearer(outcome.objective + 2.0 * TIE * abs(outcome.objective))
     compiled.add_row(cost, outcome.objective + TIE * abs(outcome.objective))
     order = Order(compiled, model, data)
+    room = order.capacity(compiled, model) if roomy else np.zeros_like(order.names)
 
     def least(costs: FloatArray, start: FloatArray) -> FloatArray | None:
         compiled.set_objective(costs)
@@ -83,9 +99,11 @@ def break_ties(
         found = compiled.solve(asked, stop)
         return None if found.values is None else compiled.rounded(found.values)
 
-    best = least(order.without_types(), values)
+    best = least(order.without_types() + room, values)
     if best is None or sum(order.used(best)) < 2:
         return values if best is None else best
     switches = order.add_switches(compiled)
-    fewest = least(order.with_types(switches), np.concatenate((best, np.array(order.used(best), dtype=np.float64))))
+    costs = order.with_types(switches)
+    costs[: room.size] += room
+    fewest = least(costs, np.concatenate((best, np.array(order.used(best), dtype=np.float64))))
     return best if fewest is None else fewest

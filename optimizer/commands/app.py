@@ -40,6 +40,7 @@ VERBS: Final = MappingProxyType(
         "evaluate": Verb("evaluate", "Check a plan that someone else made: every limit, the bill, the distance."),
         "report": Verb("report", "Show or write a plan's bill of materials and bill by year."),
         "compare": Verb("compare", "Compare buying with renting, and where one overtakes the other."),
+        "sweep": Verb("sweep", "Solve an instance at many values of its fields."),
         "tornado": Verb("tornado", "Rank the assumptions that move an instance's cost most."),
         "robust": Verb("robust", "Choose what to buy when prices, demand or speed are uncertain."),
         "estimate": Verb("estimate", "Predict one deployment: memory, latency, throughput, power."),

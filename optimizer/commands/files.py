@@ -43,6 +43,11 @@ def guard(path: Path, name: str, *, force: bool, kind: str = "plan of this insta
 
 
 def write(path: Path, text: str) -> None:
+    """Write a text file whole or not at all, as ``write_bytes``."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a reader never sees half of it, and a failure leaves the old one.
 
     Raises:
@@ -55,8 +60,8 @@ def write(path: Path, text: str) -> None:
         raise _cannot_write(path, error.strerror or str(error)) from None
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(_mode(path))

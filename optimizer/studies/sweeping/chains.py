@@ -1,0 +1,333 @@
+"""Cases along one field, solved only where they must be: which solution of one case is another's too, and why.
+
+Write ``F`` for the plans that meet every limit of a case and ``cost`` for its objective. All proofs use three facts:
+
+* *Relaxation.* Where the plans of case ``j`` are among those of case ``i`` and cost as much there, the cheapest of
+  ``i`` is the cheapest of ``j`` as soon as it is a plan of ``j``. So is the one that is taken among those within
+  ``extract.TIE`` of the least cost: as long as the cheapest itself stays a plan of ``j``, the least cost is the same
+  number, so the plans that compete at ``j`` are among those that competed at ``i``, and it came first there.
+  A case tighter than one that has no plan has none.
+* *Concavity.* Over fixed ``F`` the least cost is a concave function of the prices: a least of linear functions. A plan
+  that is cheapest at two ends is cheapest in between, where prices are mixed from those of both ends. A plan that is
+  not within the ties' window at either end is in none in between, since both sides are linear; so what is taken at both
+  ends is taken in between.
+* *Interval.* A program in which the demand is a variable bounds all demands between two at once
+  (``sweeping.interval``).
+
+A fleet that is taken over from case ``i`` up to case ``m`` is verified, by the checker that shares no code with the
+program, at both: the limits that move are tightest at ``m`` and every limit that demand drives is monotone in it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from optimizer.errors import InternalError, SolverError
+from optimizer.extract import TIE
+from optimizer.instance.model import Instance
+from optimizer.offer import Offer
+from optimizer.program_data import ProgramData
+from optimizer.solver import Options, Reason
+from optimizer.studies.sweeping.forbidding import forbidding_fields
+from optimizer.studies.sweeping.interval import PROOF, taken_throughout
+from optimizer.studies.sweeping.kinds import Kind
+from optimizer.studies.sweeping.relations import CostMix, screened_data, straight, within_limits
+from optimizer.studies.sweeping.rows import Row, Status, Teller
+from optimizer.studies.sweeping.solving import (
+    TIE_GAP,
+    Counts,
+    Solution,
+    at_case,
+    bound_usd_per_year,
+    carries,
+    full_plan,
+    solve_case,
+    usd_per_year,
+)
+from optimizer.ties import Stop
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error that someone asked to stop
+    """The sweep was asked to stop in the middle of a chain."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A case: its number, the values of the varied fields, the instance, and what is offered there."""
+
+    number: int
+    values: tuple[object, ...]
+    instance: Instance
+    offer: Callable[[], Offer]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Priced:
+    """A solution's fleets at another case: data of what they use, yearly cost of the fleet and of the cheapest one.
+
+    ``screened`` are the case's own data where its candidates differ. ``fits``: both fleets keep the limits that move.
+    """
+
+    offer: Offer
+    data: ProgramData
+    screened: ProgramData | None
+    usd: float
+    least_usd: float
+    fits: bool
+
+    @property
+    def in_window(self) -> bool:
+        """Whether the fleet counts as one of least cost."""
+        return self.usd <= self.least_usd * (1.0 + TIE)
+
+
+@dataclass(slots=True, eq=False)
+class Chain:
+    """Cases in order of one field, loosest first where the field has such an order, and what was found of them."""
+
+    kind: Kind
+    cases: Sequence[Case]
+    options: Options
+    stop: Stop | None = None
+    teller: Teller = field(default_factory=Teller)
+    solved: int = 0
+
+    def rows(self, *, reuse: bool = True) -> Iterator[Row]:
+        """The row of every case, in whatever order they are proven.
+
+        Raises
+        ------
+        Stopped: ``stop`` said so. InternalError: our own check refused a plan. SolverError: the solver failed.
+        """
+        if not reuse or self.kind in (Kind.OTHER, Kind.FLEET) or self.options.gap > TIE_GAP:
+            for at in range(len(self.cases)):
+                yield self._told(at, self._solve(at))
+        elif self.kind is Kind.PRICE:
+            yield from self._between_prices()
+        else:
+            yield from self._tightening()
+
+    def _solve(self, at: int) -> Solution:
+        if self.stop is not None and self.stop():
+            raise Stopped
+        self.solved += 1
+        offer = self.cases[at].offer()
+        solution = solve_case(offer, self.options, self.stop)
+        if solution.outcome.reason in (Reason.ERROR, Reason.UNBOUNDED):
+            raise SolverError(f"the solver ended case {self.cases[at].number} with {solution.outcome.reason.value}")
+        if solution.outcome.reason is Reason.INTERRUPT:
+            raise Stopped
+        return solution
+
+    def _told(self, at: int, solution: Solution) -> Row:
+        """The row of a case that was solved, its plan verified."""
+        case = self.cases[at]
+        if solution.counts is None:
+            return self._without_plan(at, solution)
+        assert solution.data is not None
+        findings = self._verified(solution, at)
+        if findings:
+            told = "\n".join(findings[:20])
+            raise InternalError(f"the plan of case {case.number} does not stand up to its own check:\n{told}")
+        data = at_case(solution, solution.counts, solution.offer)
+        cost = usd_per_year(data, solution.counts)
+        gap = max(0.0, 1.0 - bound_usd_per_year(solution) / cost) if cost else 0.0
+        status: Status = "optimal" if solution.is_proven and gap <= self.options.gap + TIE else "feasible"
+        return self.teller.row(
+            case.number,
+            case.values,
+            data,
+            solution.counts,
+            solution.offer,
+            status=status,
+            gap_fraction=gap,
+            proof="solved",
+        )
+
+    def _without_plan(self, at: int, solution: Solution) -> Row:
+        case = self.cases[at]
+        if not solution.is_infeasible:
+            return Row(case.number, case.values, "unknown")
+        fields = forbidding_fields(solution.offer, self.options)
+        return Row(case.number, case.values, "infeasible", forbidden_by=fields)
+
+    def _taken_over(self, at: int, first: int, counts: Counts, one: _Priced, least_usd: float) -> Row:
+        """The row of a case that another case's fleet answers."""
+        case = self.cases[at]
+        return self.teller.row(
+            case.number,
+            case.values,
+            one.data,
+            counts,
+            one.offer,
+            status="optimal",
+            gap_fraction=max(0.0, 1.0 - least_usd / one.usd) if one.usd else 0.0,
+            proof=f"case {self.cases[first].number}",
+        )
+
+    def _verified(self, solution: Solution, at: int, one: _Priced | None = None) -> list[str]:
+        """What our own check has against the fleet of a solution: at its own case, or at another one."""
+        from optimizer.verify import verify
+
+        assert solution.counts is not None
+        offer = self.cases[at].offer()
+        if one is None:
+            plan = full_plan(solution, solution.counts, offer, self.options)
+        else:
+            plan = full_plan(solution, solution.counts, offer, self.options, one.screened, one.least_usd)
+        return [str(finding) for finding in verify(plan)]
+
+    # -- limits and demand: each case is tighter than the one before ---------------------------------------------------
+
+    def _tightening(self) -> Iterator[Row]:
+        at = 0
+        while at < len(self.cases):
+            solution = self._solve(at)
+            row = self._told(at, solution)
+            yield row
+            if solution.is_infeasible:
+                for case in self.cases[at + 1 :]:
+                    proof = f"case {row.case}"
+                    yield Row(case.number, case.values, "infeasible", forbidden_by=row.forbidden_by, proof=proof)
+                return
+            carried = self._carried_on(at, solution) if row.status == "optimal" else []
+            yield from carried
+            at += 1 + len(carried)
+
+    def _carried_on(self, first: int, solution: Solution) -> list[Row]:
+        """Rows of the cases right after ``first`` that its fleet answers."""
+        assert solution.counts is not None
+        reached = self._reach(first, solution)
+        count = len(reached)
+        if self.kind is Kind.DEMAND and count:
+            count = self._proven_reach(first, solution, reached)
+        while count and self._verified(solution, first + count, reached[count - 1]):
+            count //= 2
+        bound = bound_usd_per_year(solution)
+        rows = []
+        for at, one in enumerate(reached[:count], first + 1):
+            least = one.least_usd if self.kind is Kind.DEMAND else min(bound, one.least_usd)
+            rows.append(self._taken_over(at, first, solution.counts, one, least))
+        return rows
+
+    def _reach(self, first: int, solution: Solution) -> list[_Priced]:
+        """The cases right after ``first`` at which both of its fleets stay plans, with their costs there."""
+        assert solution.counts is not None
+        assert solution.cheapest is not None
+        found: list[_Priced] = []
+        for at in range(first + 1, len(self.cases)):
+            one = self._priced(solution, self.cases[at].offer())
+            if one is None or not one.fits:
+                break
+            found.append(one)
+        return found
+
+    def _priced(self, solution: Solution, offer: Offer) -> _Priced | None:
+        """Both fleets of a solution at another case; None where they cannot stand there as they are."""
+        counts, cheapest = solution.counts, solution.cheapest
+        assert counts is not None
+        assert cheapest is not None
+        screened = None
+        if self.kind is Kind.SCREEN:
+            screened = screened_data(solution, offer, {*counts.replicas, *cheapest.replicas})
+            if screened is None:
+                return None
+        data = at_case(solution, counts, offer, screened)
+        other = data
+        if cheapest.replicas.keys() != counts.replicas.keys() or cheapest.servers.keys() != counts.servers.keys():
+            other = at_case(solution, cheapest, offer, screened)
+        cost, least = usd_per_year(data, counts), usd_per_year(other, cheapest)
+        fits = all(
+            carries(its, fleet) and within_limits(its, fleet, usd)
+            for its, fleet, usd in ((data, counts, cost), (other, cheapest, least))
+        )
+        return _Priced(offer if screened is not None else solution.offer, data, screened, cost, least, fits)
+
+    def _proven_reach(self, first: int, solution: Solution, reached: Sequence[_Priced]) -> int:
+        """How many cases after ``first`` the interval program proves."""
+        assert solution.counts is not None
+        start = self._priced(solution, solution.offer)
+        if start is None:
+            return 0
+        points = [start, *reached]
+        count = straight([one.data.demand for one in points], [one.least_usd for one in points])
+        count = min(count, next((at for at, one in enumerate(reached) if not one.in_window), len(reached)))
+        while count:
+            end = reached[count - 1]
+            self.solved += 1
+            if taken_throughout(
+                self.cases[first + count].offer(),
+                start.data.demand,
+                solution.counts,
+                (start.least_usd, end.least_usd),
+                self.options,
+                self.stop,
+            ):
+                return count
+            if self.stop is not None and self.stop():
+                raise Stopped
+            count //= 2
+        return 0
+
+    # -- prices: the same plans at other costs -------------------------------------------------------------------------
+
+    def _between_prices(self) -> Iterator[Row]:
+        solutions: dict[int, Solution] = {}
+
+        def solved(at: int) -> Row:
+            solutions[at] = self._solve(at)
+            return self._told(at, solutions[at])
+
+        last = len(self.cases) - 1
+        row = solved(0)
+        yield row
+        if solutions[0].is_infeasible:
+            for case in self.cases[1:]:
+                proof = f"case {row.case}"
+                yield Row(case.number, case.values, "infeasible", forbidden_by=row.forbidden_by, proof=proof)
+            return
+        if last == 0:
+            return
+        yield solved(last)
+        open_spans = [(0, last)]
+        while open_spans:
+            low, high = open_spans.pop()
+            if high - low < 2:
+                continue
+            closed, worst = self._between(solutions[low], solutions[high], low, high)
+            if closed is not None:
+                yield from closed
+                continue
+            yield solved(worst)
+            open_spans += [(worst, high), (low, worst)]
+
+    def _between(self, one: Solution, other: Solution, low: int, high: int) -> tuple[list[Row] | None, int]:
+        """Rows of all cases strictly between two solved ones, or None and the case to solve next."""
+        middle = (low + high) // 2
+        if not (one.is_proven and other.is_proven):
+            return None, middle
+        assert one.counts is not None
+        assert other.counts is not None
+        ends = (self._priced(one, one.offer), self._priced(other, other.offer))
+        across = self._priced(one, other.offer)
+        if ends[0] is None or ends[1] is None or across is None:
+            return None, middle
+        same = (
+            one.counts.key == other.counts.key
+            and across.least_usd <= ends[1].least_usd * (1.0 + PROOF)
+            and across.in_window
+        )
+        costs = CostMix(one.offer.terms, other.offer.terms)
+        rows: list[Row] = []
+        worst, widest = middle, -1.0
+        for at in range(low + 1, high):
+            offer = self.cases[at].offer()
+            here, there = self._priced(one, offer), self._priced(other, offer)
+            assert here is not None
+            assert there is not None
+            floor = costs.least(offer.terms, ends[0].least_usd, ends[1].least_usd)
+            gap = min(here.least_usd, there.least_usd) - floor
+            if gap > widest:
+                worst, widest = at, gap
+            if same and here.least_usd <= floor * (1.0 + PROOF) and here.in_window:
+                rows.append(self._taken_over(at, low, one.counts, here, floor))
+        return (rows, middle) if len(rows) == high - low - 1 else (None, worst)

@@ -1,0 +1,145 @@
+"""How a sweep's cases are cut into pieces of work: the same pieces whoever does them, so the same answers."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from optimizer.instance.model import Instance
+from optimizer.studies.ranges import Axis, case_count, case_points
+from optimizer.studies.sweeping.kinds import Kind, Looser, kind_of
+from optimizer.studies.sweeping.stages import StageKeys
+
+#: Most cases of one chain, and of one piece of cases that are solved one by one. Fixed: answers of ties, and so the
+#: bytes of a result, must not depend on how many workers there are.
+CHAIN: Final = 256
+ALONE: Final = 4
+
+#: Kinds whose cases can be a chain, the most telling first.
+_CHAINED: Final = (Kind.LIMIT, Kind.DEMAND, Kind.PRICE, Kind.SCREEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Cases that one worker does in one go, in their order, and what relates them."""
+
+    number: int
+    kind: Kind
+    cases: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sort:
+    """An axis: what its stage sees, what relates its cases, and its points from the loosest to the tightest."""
+
+    stage: Kind
+    chain: Kind
+    order: tuple[int, ...]
+
+
+def sorts_of(instance: Instance, axes: Sequence[Axis]) -> tuple[_Sort, ...]:
+    """What each axis does to the program."""
+    fields = [field for axis in axes for field in axis.fields]
+    moved = {field.steps[:2] for field in fields}
+    budgets = [("economics", name) for name in ("budget_capex_usd", "budget_usd_per_year")]
+    # Under a budget, prices decide what may be bought: the plans that compete change with them.
+    has_budget = any(
+        getattr(instance.economics, name) is not None or (section, name) in moved for section, name in budgets
+    )
+    return tuple(_sort(axis, has_budget=has_budget) for axis in axes)
+
+
+def _sort(axis: Axis, *, has_budget: bool) -> _Sort:
+    kinds = {kind_of(field) for field in axis.fields}
+    unordered = tuple(range(len(axis)))
+    stages = {kind for kind, _ in kinds}
+    if len(kinds) != 1:
+        return _Sort(stages.pop() if len(stages) == 1 else Kind.OTHER, Kind.OTHER, unordered)
+    kind, looser = next(iter(kinds))
+    if kind is Kind.PRICE:
+        return _Sort(kind, Kind.OTHER if has_budget else kind, unordered)
+    if kind not in _CHAINED:
+        return _Sort(kind, Kind.OTHER, unordered)
+    order = _loosest_first(axis.values, looser)
+    return _Sort(kind, kind if order is not None else Kind.OTHER, unordered if order is None else order)
+
+
+def _loosest_first(values: Sequence[tuple[Any, ...]], looser: Looser) -> tuple[int, ...] | None:
+    """Points from the loosest to the tightest; None where fields of an axis disagree. No limit is the loosest."""
+    sign = -1.0 if looser == "larger" else 1.0
+
+    def key(place: int) -> tuple[float, ...]:
+        return tuple(-float("inf") if one is None else sign * float(one) for one in values[place])
+
+    order = sorted(range(len(values)), key=key)
+    keys = [key(place) for place in order]
+    for one, other in pairwise(keys):
+        if any(b < a for a, b in zip(one, other, strict=True)):
+            return None
+    return tuple(order)
+
+
+def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False) -> tuple[Piece, ...]:
+    """Every case of a sweep, once, in pieces that do not depend on who does them."""
+    sorts = sorts_of(instance, axes)
+    count = case_count(axes, linked=linked)
+    found: list[Piece] = []
+
+    def add(kind: Kind, cases: Sequence[int], most: int) -> None:
+        for start in range(0, len(cases), most):
+            found.append(Piece(len(found), kind, tuple(cases[start : start + most])))
+
+    if linked:
+        kind, order = _linked_chain(sorts) or (Kind.OTHER, tuple(range(count)))
+        add(kind, order, CHAIN if kind is not Kind.OTHER else ALONE)
+        return tuple(found)
+    chain = _chain(sorts, axes)
+    if chain is None:
+        add(Kind.OTHER, sorted(range(count), key=lambda case: _slowest_first(sorts, axes, case)), ALONE)
+        return tuple(found)
+    along, order = chain
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for case in sorted(range(count), key=lambda case: _slowest_first(sorts, axes, case)):
+        points = case_points(axes, case)
+        groups.setdefault((*points[:along], *points[along + 1 :]), []).append(case)
+    place = {point: rank for rank, point in enumerate(order)}
+    for cases in groups.values():
+        add(sorts[along].chain, sorted(cases, key=lambda case: place[case_points(axes, case)[along]]), CHAIN)
+    return tuple(found)
+
+
+def _slowest_first(sorts: Sequence[_Sort], axes: Sequence[Axis], case: int) -> tuple[int, ...]:
+    """Order of cases in which the most costly stage changes least often."""
+    rank = {Kind.OTHER: 0, Kind.SCREEN: 1, Kind.PRICE: 2}
+    points = case_points(axes, case)
+    places = sorted(range(len(axes)), key=lambda place: (rank.get(sorts[place].stage, 3), place))
+    return tuple(points[place] for place in places)
+
+
+def _chain(sorts: Sequence[_Sort], axes: Sequence[Axis]) -> tuple[int, tuple[int, ...]] | None:
+    """The axis that cases are chained along: the longest one of the kinds that tell most; None where there is none."""
+    best = None
+    for place, (sort, axis) in enumerate(zip(sorts, axes, strict=True)):
+        if sort.chain in _CHAINED and len(axis) > 1:
+            key = (sort.chain is not Kind.SCREEN, len(axis), place)
+            if best is None or key > best[0]:
+                best = (key, place)
+    return None if best is None else (best[1], sorts[best[1]].order)
+
+
+def _linked_chain(sorts: Sequence[_Sort]) -> tuple[Kind, tuple[int, ...]] | None:
+    """Kind and order of cases whose axes move together; None where they do not agree."""
+    kinds, orders = {sort.chain for sort in sorts}, {sort.order for sort in sorts}
+    if len(kinds) != 1 or len(orders) != 1:
+        return None
+    kind = next(iter(kinds))
+    return (kind, next(iter(orders))) if kind in _CHAINED else None
+
+
+def stage_keys(sorts: Sequence[_Sort], points: Sequence[int]) -> StageKeys:
+    """Keys of the stages that a case shares with others."""
+
+    def of(*kinds: Kind) -> Hashable:
+        return tuple(point for sort, point in zip(sorts, points, strict=True) if sort.stage in kinds)
+
+    return StageKeys(base=of(Kind.OTHER), screen=of(Kind.SCREEN), price=of(Kind.PRICE))
