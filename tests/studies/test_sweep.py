@@ -36,8 +36,8 @@ def same_answers(reused: Sweep, solved: Sweep) -> None:
 
 
 CASES = [
-    (small(), [f"{DEMAND}=400:1600:13"]),
-    (small(("buy",), workload={"load": {"mean_fraction": 1.0}}), [f"{DEMAND}=400:1600:13"]),
+    (small(), [f"{DEMAND}=850:1050:13"]),
+    (small(("buy",), workload={"load": {"mean_fraction": 1.0}}), [f"{DEMAND}=850:1050:13"]),
     (two_types(), [f"{DEMAND}=100:400:11"]),
     (two_types(choices={"sourcing": ["buy"]}), ["site.power_kw=5:60:11"]),
     (small(), [f"{BUY}=100000:500000:13"]),
