@@ -41,8 +41,17 @@ def advise(search: Search, *, widen: bool = True) -> Advice:
 
 
 def _fill(search: Search, found: Advice, lists: Sequence[Widened]) -> None:
+    # What is cheap to find and closest to what the planner wrote comes first: time may end the search anywhere.
     limits = movable(search.instance)
     by_limits = search.solvable(together(limits))
+    if by_limits:
+        found.clash = _clash(search, limits, (), by_limits=True)
+        changes: list[SingleChange] = []
+        for one in limits:
+            single = _single(search, one)
+            if single is not None:
+                changes.append(single)
+            found.changes = tuple(changes)
     by_lists = bool(lists) and search.solvable(together(lists))
     by_both = by_limits or by_lists or (bool(lists) and search.solvable(together([*limits, *lists])))
     if by_lists:
@@ -53,14 +62,8 @@ def _fill(search: Search, found: Advice, lists: Sequence[Widened]) -> None:
         found.cause = "limits_and_choices" if by_both else "nothing_helps"
     if not by_both:
         return
-    found.clash = _clash(search, limits, lists, by_limits=by_limits)
-    if by_limits:
-        changes: list[SingleChange] = []
-        for one in limits:
-            single = _single(search, one)
-            if single is not None:
-                changes.append(single)
-            found.changes = tuple(changes)
+    if not by_limits:
+        found.clash = _clash(search, limits, lists, by_limits=False)
     if by_lists:
         widenings: list[Widening] = []
         for choice in lists:

@@ -1,6 +1,9 @@
 """Advice, followed, gives a plan of the price that is said; no smaller change of the same field does."""
 
+import json
+from functools import cache
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -8,12 +11,13 @@ from optimizer.advice.advise import Advice, advise
 from optimizer.advice.attempt import Search
 from optimizer.advice.clash import together
 from optimizer.advice.fields import Changes, changed, movable, widenable
+from optimizer.explain import diagnose
 from optimizer.instance.model import Instance
 from optimizer.solver import Options
 from optimizer.studies.best import best_plan
 from tests.advice.draws import draw
 from tests.core.hand import catalog
-from tests.core.real import offer
+from tests.core.real import offer, small
 
 #: Price and value agree to what the solver is asked for; a value is the least to a thousandth, fractions to 1e-5.
 _PRICE, _LESS, _LESS_FRACTION = 3e-6, 2.5e-3, 5e-5
@@ -134,3 +138,62 @@ def test_advice_of_two_hundred_instances() -> None:
 @pytest.mark.slow
 def test_advice_with_wider_choices() -> None:
     _check(range(300, 308), widen=True)
+
+
+@cache
+def powerless() -> tuple[Instance, Advice]:
+    """An instance with a cap of power that is too low, and the whole advice."""
+    given = small(
+        site={"power_kw": 2.0}, choices={"sourcing": ["buy"], "accelerators": ["l40s"], "cooling": ["dynamic"]}
+    )
+    return given, advice(given)
+
+
+@pytest.mark.parametrize("attempts", [0, 3, 12, 30])
+def test_a_search_cut_short_says_so_and_tells_what_it_knows(attempts: int) -> None:
+    given, full = powerless()
+    asked = 0
+
+    def stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > attempts
+
+    found = advise(Search(offer(given), EXACT, stop, float("inf")))
+    assert not found.is_complete
+    assert found.changes == full.changes[: len(found.changes)]
+    assert found.widenings == full.widenings[: len(found.widenings)]
+    assert found.clash in ((), full.clash)
+    diagnosis = diagnose(offer(given), EXACT, None, 0.0)
+    assert not diagnosis.is_complete
+    assert any("time came before" in text for text in diagnosis.messages)
+
+
+def test_narrow_options_are_told_from_limits_that_clash() -> None:
+    narrow = small(choices={"schemes": ["w4a16-int4"]}, targets={"accuracy_floor_fraction": 1.0})
+    found = advice(narrow)
+    assert found.cause == "choices"
+    assert [one.field for one in found.widenings] == ["choices.schemes"]
+    clashing = advice(small(targets={"tpot_ms": 0.001}))
+    assert clashing.cause == "limits"
+    assert not clashing.widenings
+    nothing = advice(small(workload={"request": {"input_tokens": 900_000, "output_tokens": 100}}))
+    assert nothing.cause == "nothing_helps"
+    assert (nothing.clash, nothing.changes, nothing.combined) == ((), (), ())
+
+
+def test_two_classes_have_targets_and_demand_of_their_own() -> None:
+    content: dict[str, Any] = json.loads(small().model_dump_json(by_alias=True, exclude_unset=True))
+    request = {"input_tokens": 500, "output_tokens": 100}
+    content["workload"] = {
+        "model": content["workload"]["model"],
+        "classes": [
+            {"name": "chat", "request": request, "demand": {"requests_per_s": 20}, "targets": {"tpot_ms": 0.5}},
+            {"name": "batch", "request": request, "demand": {"requests_per_s": 20}},
+        ],
+    }
+    given = Instance.model_validate_json(json.dumps(content))
+    found = advice(given, widen=False)
+    assert [one.field for one in found.changes] == ["workload.classes[0].targets.tpot_ms"]
+    assert [one.field for one in found.clash] == ["workload.classes[0].targets.tpot_ms"]
+    assert faults(given, found, Random(0)) == []
