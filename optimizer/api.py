@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from optimizer.diagnosis import Diagnosis
 from optimizer.errors import InternalError, SolverError, StoppedWithoutPlan
 from optimizer.instance.model import Instance
-from optimizer.plan import Baseline, Plan
+from optimizer.plan import Plan
 
 if TYPE_CHECKING:
     from optimizer.proposals.result import Evaluation
     from optimizer.proposals.shape import Proposal
-    from optimizer.solver import Options
     from optimizer.whynot.result import WhyNot
 
 __all__ = ["Solved", "evaluate", "load", "resolved", "solve", "why_not"]
@@ -233,7 +232,9 @@ def solve(
         plan = ranked(plan, order, runners_up)
     clock.lap("runners_up")
     if baseline is not None:
-        plan = plan.model_copy(update={"baseline": _baseline(instance, plan, baseline, options, stop)})
+        from optimizer.proposals.baseline import baseline_of
+
+        plan = plan.model_copy(update={"baseline": baseline_of(instance, plan, baseline, options, stop)})
         clock.lap("baseline")
     findings = verify(plan)
     clock.lap("verify")
@@ -242,27 +243,6 @@ def solve(
             "the plan does not stand up to its own check:\n" + "\n".join(str(one) for one in findings[:20])
         )
     return Solved(plan, None, EXIT_PROVEN if plan.outcome.holds == "proven" else EXIT_STOPPED, clock.seconds)
-
-
-def _baseline(
-    instance: Instance,
-    plan: Plan,
-    given: "Literal['naive'] | Proposal | Plan",
-    options: "Options",
-    stop: Callable[[], bool] | None,
-) -> Baseline:
-    """The row of a baseline beside the plan."""
-    from optimizer.proposals.baseline import beside, beside_proposal, missing
-    from optimizer.proposals.evaluation import evaluated
-
-    if given == "naive":
-        from optimizer.proposals.naive import RULE, naive_plan
-
-        found, reason = naive_plan(instance, options, stop)
-        if found is None:
-            return missing("naive", RULE, reason)
-        return beside(plan, found, name="naive", rule=RULE, broken=(), is_owned=False)
-    return beside_proposal(plan, evaluated(instance, given, options), given.name)
 
 
 def evaluate(
@@ -358,6 +338,7 @@ def why_not(
     UsageProblems: a key, a name or a number is none. StoppedWithoutPlan: the optimum was not found in time.
     """
     from optimizer.solver import Options
+    from optimizer.whynot.answer import best_of
     from optimizer.whynot.answer import why_not as answered
     from optimizer.whynot.asked import read_asked
 
@@ -368,30 +349,5 @@ def why_not(
     instance = resolved(instance, instance_path)
     choice = read_asked(asked, instance)
     deadline = time.perf_counter() + seconds
-    best = _best(instance, options, stop)
+    best = best_of(instance, options, stop)
     return answered(instance, choice, best, options, stop, deadline)
-
-
-def _best(instance: Instance, options: "Options", stop: Callable[[], bool] | None) -> Plan | None:
-    """The cheapest plan alone; None where nothing fits."""
-    from optimizer.answer import answer, plan_of
-    from optimizer.candidates import build_candidates
-    from optimizer.catalog import load_catalog
-    from optimizer.models import served_model
-    from optimizer.offer import Without, make_offer
-    from optimizer.performance.factors import factors_with
-    from optimizer.schemes import scheme_options
-    from optimizer.screen import screen
-    from optimizer.setting import build_setting
-    from optimizer.solver import Reason
-
-    setting = build_setting(instance, load_catalog())
-    model = served_model(instance, setting.catalog)
-    factors = factors_with(instance.workload.calibration_document())
-    offer = make_offer(screen(build_candidates(setting, model, scheme_options(setting, model), factors)))
-    found = answer(offer, options, Without(), stop)
-    if found.fleet is None:
-        if found.outcome.reason is Reason.INFEASIBLE:
-            return None
-        raise StoppedWithoutPlan("stopped before the plan to compare with was found")
-    return plan_of(offer, found, options)

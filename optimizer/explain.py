@@ -104,6 +104,7 @@ def shortfalls(screened: Screened) -> dict[str, FloatArray]:
             "latency_ms": (seen.latency_ms, bounds.latency_ms),
             "nvlink_gb_s": (seen.nvlink_gb_s, bounds.nvlink_fraction * seen.nvlink_link_gb_s),
             "nvlink_cap_gb_s": (seen.nvlink_gb_s, bounds.nvlink_cap_gb_s),
+            "kv_link_gb_s": (seen.kv_link_gb_s, bounds.kv_link_fraction * seen.kv_link_limit_gb_s),
         }
         result = {name: np.maximum(0.0, reached / needed - 1.0) for name, (reached, needed) in pairs.items()}
         loss = (1.0 - seen.accuracy) / max(1.0 - bounds.accuracy, 1e-12)
@@ -141,6 +142,7 @@ def _miss(screened: Screened, name: str, row: int) -> str:
     values = getattr(seen, name) if reached is None else reached
     needed = {
         "nvlink_gb_s": bounds.nvlink_fraction * seen.nvlink_link_gb_s,
+        "kv_link_gb_s": bounds.kv_link_fraction * seen.kv_link_limit_gb_s,
     }.get(name)
     bound = getattr(bounds, name) if needed is None else needed
     at = float(np.broadcast_to(bound, values.shape)[row])

@@ -26,6 +26,7 @@ _LIGHT = (
     "targets.ttft_ms",
     "targets.latency_ms",
     "targets.nvlink_",
+    "targets.kv_link_",
     "targets.peak_utilization_fraction",
     "targets.spare_",
     "site.power_kw",

@@ -135,6 +135,8 @@ def _targets(instance: Instance) -> Iterator[Movable]:
         yield Movable("targets.accuracy_floor_fraction", "accuracy", "fraction", targets.accuracy_floor(), 0.01)
     if targets.nvlink_fraction < 1.0:
         yield Movable("targets.nvlink_fraction", "nvlink_gb_s", "fraction", targets.nvlink_fraction, 1.0)
+    if targets.kv_link_fraction < 1.0 and "disaggregated" in instance.choices.serving_roles:
+        yield Movable("targets.kv_link_fraction", "kv_link_gb_s", "fraction", targets.kv_link_fraction, 1.0)
     if targets.nvlink_gb_s is not None:
         yield Movable("targets.nvlink_gb_s", "nvlink_cap_gb_s", "GB/s", targets.nvlink_gb_s, targets.nvlink_gb_s * _FAR)
 
@@ -238,7 +240,10 @@ def _demand(instance: Instance) -> Iterator[Movable]:
 
 
 def widenable(instance: Instance, catalog: Catalog) -> tuple[Widened, ...]:
-    """Lists of choices that leave something out, with all that the catalogue offers."""
+    """Lists of choices that leave something out, with all that the catalogue offers.
+
+    Roles of replicas are left as they are: with units of two roles the search grows too much for an attempt.
+    """
     choices = instance.choices
     found: list[Widened] = []
 

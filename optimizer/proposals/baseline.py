@@ -1,9 +1,31 @@
 """What a plan is held against: savings, payback and power beside today's fleet or the naive choice."""
 
-from optimizer.answer import summary
+from typing import Literal
+
+from optimizer.answer import Stop, summary
 from optimizer.costs.payback import break_even_month
+from optimizer.instance.model import Instance
 from optimizer.plan import Baseline, Bill, Headroom, Plan
-from optimizer.proposals.evaluation import Evaluated
+from optimizer.proposals.evaluation import Evaluated, evaluated
+from optimizer.proposals.naive import RULE, naive_plan
+from optimizer.proposals.shape import Proposal
+from optimizer.solver import Options
+
+
+def baseline_of(
+    instance: Instance,
+    plan: Plan,
+    given: Literal["naive"] | Proposal | Plan,
+    options: Options,
+    stop: Stop | None,
+) -> Baseline:
+    """The row of the naive choice, of a proposal or of another plan beside a plan. ``instance`` is resolved."""
+    if given == "naive":
+        found, reason = naive_plan(instance, options, stop)
+        if found is None:
+            return missing("naive", RULE, reason)
+        return beside(plan, found, name="naive", rule=RULE, broken=(), is_owned=False)
+    return beside_proposal(plan, evaluated(instance, given, options), given.name)
 
 
 def beside(plan: Plan, other: Plan, *, name: str, rule: str, broken: tuple[Headroom, ...], is_owned: bool) -> Baseline:

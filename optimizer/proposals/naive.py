@@ -50,6 +50,7 @@ def naive_instance(instance: Instance) -> Instance:
                     "pipeline_parallel": tuple(range(1, 33)),
                     "expert_parallel": (1,),
                     "attention_data_parallel": (1,),
+                    "serving_roles": ("unified",),
                     "cooling": (_AIR, _LIQUID),
                     "sourcing": ways,
                     "max_accelerator_types": 1,

@@ -10,7 +10,7 @@ from optimizer.advice.attempt import Search
 from optimizer.answer import Answer, Stop, answer, plan_of, summary
 from optimizer.candidates import FloatArray, build_candidates
 from optimizer.catalog import load_catalog
-from optimizer.errors import InternalError
+from optimizer.errors import InternalError, StoppedWithoutPlan
 from optimizer.explain import nearest_candidate
 from optimizer.fleet import fleet_of
 from optimizer.instance.model import Instance
@@ -94,6 +94,20 @@ def why_not(
         worse=(),
         plan=None,
     )
+
+
+def best_of(instance: Instance, options: Options, stop: Stop | None) -> Plan | None:
+    """The cheapest plan of a resolved instance alone; None where nothing fits. Raises StoppedWithoutPlan."""
+    setting = build_setting(instance, load_catalog())
+    model = served_model(instance, setting.catalog)
+    factors = factors_with(instance.workload.calibration_document())
+    offer = make_offer(screen(build_candidates(setting, model, scheme_options(setting, model), factors)))
+    found = answer(offer, options, Without(), stop)
+    if found.fleet is not None:
+        return plan_of(offer, found, options)
+    if found.outcome.reason is Reason.INFEASIBLE:
+        return None
+    raise StoppedWithoutPlan("stopped before the plan to compare with was found")
 
 
 def _forced(instance: Instance, asked: Asked) -> _Forced:
@@ -186,6 +200,7 @@ def nearest_values(screened: Screened) -> list[NearestValue]:
         "accuracy": (seen.accuracy, bounds.accuracy),
         "nvlink_gb_s": (seen.nvlink_gb_s, bounds.nvlink_fraction * seen.nvlink_link_gb_s),
         "nvlink_cap_gb_s": (seen.nvlink_gb_s, bounds.nvlink_cap_gb_s),
+        "kv_link_gb_s": (seen.kv_link_gb_s, bounds.kv_link_fraction * seen.kv_link_limit_gb_s),
     }
     rows = []
     for index, one in enumerate(candidates.setting.classes):

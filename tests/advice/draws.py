@@ -1,10 +1,11 @@
-"""Random small instances that nothing fits: one to three limits far too tight."""
+"""Random small instances that nothing fits: limits far too tight, or caps a little below what any plan takes."""
 
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
 from optimizer.instance.model import Instance
+from optimizer.studies.best import best_plan
 from tests.core.real import small
 
 Json = dict[str, Any]
@@ -68,10 +69,8 @@ TIGHT: tuple[Callable[[Random, Json], None], ...] = (
 )
 
 
-def draw(seed: int) -> Instance:
-    """An instance that nothing fits, as a rule."""
-    random = Random(f"advice {seed}")
-    sections: Json = {
+def _base(random: Random) -> Json:
+    return {
         "choices": {
             "accelerators": random.choice((["l40s"], ["l40s"], ["h100-80gb-sxm"], ["l40s", "h100-80gb-sxm"])),
             "schemes": ["w16a16"],
@@ -82,8 +81,45 @@ def draw(seed: int) -> Instance:
         "targets": {"spare_fraction": random.choice((0.0, 0.05)), "spare_servers": random.choice((0, 1))},
         "site": {},
         "economics": {},
-        "workload": {"demand": {"requests_per_s": random.choice((20.0, 100.0, 300.0))}},
+        "workload": {"demand": {"requests_per_s": random.choice((20.0, 100.0, 300.0, 1000.0))}},
     }
+
+
+def _far(random: Random) -> Json:
+    """Limits far too tight."""
+    sections = _base(random)
     for tighten in random.sample(TIGHT, random.choice((1, 1, 1, 2, 2, 3))):
         tighten(random, sections)
-    return small(**sections)
+    return sections
+
+
+def _near(random: Random) -> Json:
+    """Caps somewhat below what the cheapest plan takes: less demand, fewer spares or a little more would do."""
+    sections = _base(random)
+    plan = best_plan(small(**sections))
+    if plan is None:
+        return sections
+    share = random.uniform(0.5, 0.99)
+    for cap in random.sample(("power", "racks", "capital", "yearly", "supply"), random.choice((1, 1, 2))):
+        if cap == "power":
+            sections["site"]["power_kw"] = round(plan.power_kw * share, 3)
+        elif cap == "racks":
+            sections["site"]["racks"] = max(0, sum(group.racks for group in plan.servers) - 1)
+        elif cap == "capital":
+            sections["economics"]["budget_capex_usd"] = round(plan.bill.capital_usd * share, 2)
+        elif cap == "yearly":
+            sections["economics"]["budget_usd_per_year"] = round(plan.bill.usd_per_year * share, 2)
+        else:
+            count = int(plan.accelerators * share)
+            sections["choices"]["supply"] = dict.fromkeys(sections["choices"]["accelerators"], count)
+    return sections
+
+
+def draw(seed: int) -> Instance:
+    """An instance that nothing fits."""
+    random = Random(f"advice {seed}")
+    for _ in range(20):
+        given = small(**(_near(random) if random.random() < 0.6 else _far(random)))
+        if best_plan(given) is None:
+            return given
+    raise RuntimeError(f"no infeasible instance in 20 draws from seed {seed}")

@@ -13,6 +13,7 @@ from optimizer.advice.clash import together
 from optimizer.advice.fields import Changes, changed, movable, widenable
 from optimizer.explain import diagnose
 from optimizer.instance.model import Instance
+from optimizer.limits import LIMITS
 from optimizer.solver import Options
 from optimizer.studies.best import best_plan
 from tests.advice.draws import draw
@@ -111,19 +112,15 @@ def clash_faults(given: Instance, found: Advice) -> list[str]:
 
 
 def _check(seeds: range, *, widen: bool) -> None:
-    told, infeasible = [], 0
+    told = []
     for seed in seeds:
         given = draw(seed)
-        if best_plan(given) is not None:
-            continue
-        infeasible += 1
         found = advice(given, widen=widen)
         wrong = faults(given, found, Random(seed))
         if seed % 4 == 0:
             wrong += clash_faults(given, found)
         told += [f"seed {seed}: {line}" for line in wrong]
     assert not told, "\n".join(told)
-    assert infeasible >= 0.9 * len(seeds)
 
 
 def test_advice_followed_solves_and_no_smaller_change_does() -> None:
@@ -132,7 +129,7 @@ def test_advice_followed_solves_and_no_smaller_change_does() -> None:
 
 @pytest.mark.slow
 def test_advice_of_two_hundred_instances() -> None:
-    _check(range(4, 212), widen=False)
+    _check(range(4, 204), widen=False)
 
 
 @pytest.mark.slow
@@ -197,3 +194,42 @@ def test_two_classes_have_targets_and_demand_of_their_own() -> None:
     assert [one.field for one in found.changes] == ["workload.classes[0].targets.tpot_ms"]
     assert [one.field for one in found.clash] == ["workload.classes[0].targets.tpot_ms"]
     assert faults(given, found, Random(0)) == []
+
+
+def test_every_limit_that_an_instance_sets_can_be_moved() -> None:
+    """A new limit needs a row in ``optimizer.advice.fields``, or nobody is told to move it."""
+    given = small(
+        targets={
+            "tpot_ms": 50,
+            "ttft_ms": 500,
+            "latency_ms": 5000,
+            "vram_gib_per_accelerator": 70,
+            "weights_gib_per_accelerator": 60,
+            "nvlink_gb_s": 100,
+            "nvlink_fraction": 0.9,
+            "confidence": 0.8,
+            "accuracy_confidence": 0.8,
+            "spare_servers": 1,
+            "accuracy_floor_fraction": 0.95,
+        },
+        site={"power_kw": 100, "racks": 3, "rack_kw": 20, "carbon_tonnes_per_year": 100, "water_m3_per_year": 100},
+        economics={"budget_capex_usd": 1e6, "budget_usd_per_year": 1e6},
+        choices={
+            "supply": {"l40s": 8},
+            "max_accelerator_types": 1,
+            "serving_roles": ["unified", "disaggregated"],
+        },
+    )
+    found = movable(given)
+    serving = {row.name for row in LIMITS if _is_set(given, row.field) and not row.name.startswith("training")}
+    assert {one.limit for one in found if one.limit} == serving
+    for one in found:
+        assert changed(given, {one.path: one.loosest}) != given
+
+
+def _is_set(given: Instance, path: str) -> bool:
+    """Whether the instance has a value at a path."""
+    value: Any = given
+    for step in path.split("."):
+        value = getattr(value, step, None)
+    return value not in (None, {}, ())
