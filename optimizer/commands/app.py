@@ -42,6 +42,10 @@ VERBS: Final = MappingProxyType(
         "compare": Verb("compare", "Compare buying with renting, and where one overtakes the other."),
         "sweep": Verb("sweep", "Solve an instance at many values of its fields."),
         "tornado": Verb("tornado", "Rank the assumptions that move an instance's cost most."),
+        "frontier": Verb("frontier", "Find what a tighter limit costs: plans that no other beats."),
+        "tipping": Verb("tipping", "Find the values of a field at which the best choice flips."),
+        "map": Verb("decision_map", "Draw which choice is best over two fields."),
+        "limits-price": Verb("limits_price", "Price each limit by solving with it moved."),
         "robust": Verb("robust", "Choose what to buy when prices, demand or speed are uncertain."),
         "estimate": Verb("estimate", "Predict one deployment: memory, latency, throughput, power."),
         "validate": Verb("validate", "Compare predictions with a table of measurements."),
@@ -53,6 +57,11 @@ VERBS: Final = MappingProxyType(
         "doctor": Verb("doctor", "Show versions and solvers, and test the installation."),
     }
 )
+
+
+def _module(verb: str) -> str:
+    """Module of a verb; ``map`` would hide Python's own word there."""
+    return {"map": "decision_map"}.get(verb, verb.replace("-", "_"))
 
 
 class _Group(click.Group):
@@ -67,7 +76,7 @@ class _Group(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = getattr(import_module(f"optimizer.commands.{cmd_name}"), verb.attribute)
+        command: click.Command = getattr(import_module(f"optimizer.commands.{_module(cmd_name)}"), verb.attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above

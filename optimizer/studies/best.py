@@ -52,6 +52,17 @@ def best_plan(instance: Instance, catalog: Catalog | None = None) -> Plan | None
     return plan
 
 
+def next_best_plan(instance: Instance, plan: Plan) -> Plan | None:
+    """The cheapest plan without something that the best ``plan`` uses (``optimizer.ranking``); None: there is none.
+
+    It is solved to the instance's gap and, being no answer by itself, not verified.
+    """
+    from optimizer.ranking import ranking
+
+    found = ranking(offer_of(instance), plan, 1, options_of(instance))
+    return found.plans[0] if found.plans else None
+
+
 def options_of(instance: Instance) -> "Options":
     """The solver's options that an instance asks for."""
     from optimizer.solver import Options
