@@ -298,6 +298,7 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
     ("E-OUTPUT-002", "The output file cannot be written.", "Check the folder and its permissions."),
     ("E-STUDY-401", "A range is no rising range of numbers.", "Write PATH=LOW:HIGH, as in targets.tpot_ms=100:300."),
     ("E-STUDY-402", "A resolution is out of proportion to its range.", "Write one within the bounds of the message."),
+    ("E-STUDY-405", "A study does not know this kind of work.", "Use a study that does; docs/studies.md says which."),
     ("E-STUDY-403", "What is traded does not begin with cost and a limit.", "Write cost,targets.tpot_ms."),
     ("E-STUDY-404", "A field cannot be traded against cost.", "Name a limit of the message, each once."),
     (

@@ -10,7 +10,7 @@ from optimizer.plan import Plan
 
 if TYPE_CHECKING:
     from optimizer.offer import Offer
-    from optimizer.solver import Options
+    from optimizer.solver import Options, Outcome
 
 
 def prepared(instance: Instance, instance_path: Path | None = None) -> Instance:
@@ -31,25 +31,55 @@ def best_plan(instance: Instance, catalog: Catalog | None = None) -> Plan | None
     SolverError: the solver failed. StoppedWithoutPlan: the instance's time limit came before any plan. InternalError:
     our own check refused the plan.
     """
+    from optimizer.verify import verify
+
+    if instance.workload.kind == "training":
+        if catalog is not None:
+            raise ValueError("training stands on the packaged catalogue")
+        plan = _best_training(instance)
+    else:
+        plan = _best_serving(instance, catalog)
+    findings = verify(plan) if plan is not None and catalog is None else ()
+    if findings:
+        raise InternalError("a study's plan does not stand up to our own check:\n" + "\n".join(map(str, findings[:20])))
+    return plan
+
+
+def _best_serving(instance: Instance, catalog: Catalog | None) -> Plan | None:
     from optimizer.answer import answer, plan_of
     from optimizer.offer import Without
-    from optimizer.solver import Reason
-    from optimizer.verify import verify
 
     options = options_of(instance)
     offer = offer_of(instance, catalog)
     found = answer(offer, options, Without())
     if found.fleet is None:
-        if found.outcome.reason is Reason.INFEASIBLE:
-            return None
-        if found.outcome.reason in (Reason.TIME_LIMIT, Reason.INTERRUPT):
-            raise StoppedWithoutPlan("a study's solve was stopped before any plan was found")
-        raise SolverError(f"the solver ended with {found.outcome.reason.value}")
-    plan = plan_of(offer, found, options)
-    findings = verify(plan) if catalog is None else ()
-    if findings:
-        raise InternalError("a study's plan does not stand up to our own check:\n" + "\n".join(map(str, findings[:20])))
-    return plan
+        _raise_unless_infeasible(found.outcome)
+        return None
+    return plan_of(offer, found, options)
+
+
+def _best_training(instance: Instance) -> Plan | None:
+    from optimizer.solver import solver_name
+    from optimizer.training.answer import answer, search
+    from optimizer.training.extract import make_plan
+
+    options = options_of(instance)
+    searched = search(instance)
+    found = answer(searched.program(), options)
+    if found.runs is None:
+        _raise_unless_infeasible(found.outcome)
+        return None
+    return make_plan(searched, found, options, solver_name())
+
+
+def _raise_unless_infeasible(outcome: "Outcome") -> None:
+    """What the end of a search without a plan means, unless that nothing fits."""
+    from optimizer.solver import Reason
+
+    if outcome.reason in (Reason.TIME_LIMIT, Reason.INTERRUPT):
+        raise StoppedWithoutPlan("a study's solve was stopped before any plan was found")
+    if outcome.reason is not Reason.INFEASIBLE:
+        raise SolverError(f"the solver ended with {outcome.reason.value}")
 
 
 def next_best_plan(instance: Instance, plan: Plan) -> Plan | None:
@@ -59,6 +89,8 @@ def next_best_plan(instance: Instance, plan: Plan) -> Plan | None:
     """
     from optimizer.ranking import ranking
 
+    if instance.workload.kind != "serving":
+        return None
     found = ranking(offer_of(instance), plan, 1, options_of(instance))
     return found.plans[0] if found.plans else None
 
@@ -100,4 +132,6 @@ def summary(plan: Plan) -> str:
     schemes = sorted(
         {one.scheme if one.recovery == "none" else f"{one.scheme}+{one.recovery}" for one in plan.deployments}
     )
+    if plan.training is not None:
+        schemes = sorted({job.precision for job in plan.training.jobs})
     return f"{' + '.join(parts)}, {', '.join(schemes)}"

@@ -48,8 +48,14 @@ class Cases:
 
 
 def choice(plan: Plan | None) -> Things | None:
-    """What makes plans distinct: accelerator types, schemes, cooling options, ways of sourcing; None: nothing fits."""
-    return None if plan is None else things_of(plan)
+    """What makes plans distinct: accelerator types, schemes, cooling options, ways of sourcing; None: nothing fits.
+
+    Of a plan for training the schemes are the number formats of its jobs.
+    """
+    if plan is None:
+        return None
+    formats = plan.training.jobs if plan.training is not None else ()
+    return things_of(plan) | {("schemes", job.precision) for job in formats}
 
 
 def choice_words(things: Things | None) -> str:

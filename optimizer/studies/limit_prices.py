@@ -103,7 +103,9 @@ def limit_prices(
     try:
         for done, (field, limit, now) in enumerate(limits):
             tell(Standing(done, len(limits), best=field.name))
-            found.append(_priced(cases, plan, field, limit, now, by_fraction))
+            one = _priced(cases, plan, field, limit, now, by_fraction)
+            if one.tighter is not None or one.looser is not None:
+                found.append(one)
     except Stopped:
         complete = False
     found.sort(key=lambda one: (-one.largest_change_usd_per_year, one.field))

@@ -200,6 +200,9 @@ def _matches(pattern: Steps, steps: Steps) -> bool:
 
 
 def _rule(instance: Instance, span: Span) -> str:
+    if instance.workload.kind != "serving":
+        # Fleets for training are looked at on a ladder of sizes that depends on the targets: nothing is proven of it.
+        return "all"
     if all(any(_matches(one, field.steps) for one in _PRICES) for field in span.fields):
         return "price" if instance.economics.budget_capex_usd is None else "all"
     return "limit" if _loosening(span) else "all"

@@ -31,7 +31,7 @@ ELSEWHERE = {
     "E-UNCERTAINTY-408",
     "E-UNCERTAINTY-409",
     # What a proposal that is evaluated says, and what sweeps and other studies are asked: tests/studies.
-    *(code for code in CODES if code.startswith("E-STUDY-")),
+    *(code for code in CODES if code.startswith(("E-STUDY-", "E-WHYNOT-"))),
     *(code for code in CODES if code.startswith("E-PROPOSAL-")),
     *(code for code in CODES if code.startswith("E-SWEEP-")),
 }

@@ -146,6 +146,7 @@ def test_every_bound_that_is_set_and_every_assumption_is_moved(moved: Leading) -
         "targets.tpot_ms",
         "targets.accuracy_floor_fraction",
         "targets.nvlink_fraction",
+        "targets.kv_link_fraction",
         "targets.spare_servers",
         "workload.demand.requests_per_s",
         "site.power_kw",
@@ -198,7 +199,7 @@ def test_stopped_keeps_what_is_done(limited: Instance) -> None:
     found = leading_assumptions(limited, None, kinds=("bound",), stop=lambda: next(asked))
     assert found is not None
     assert (found.moved, len(found.assumptions)) == (2, 2)
-    assert found.total == 8
+    assert found.total == 9
 
 
 def test_bars_are_in_proportion(moved: Leading) -> None:

@@ -29,7 +29,7 @@ def test_every_limit_that_is_set_has_a_price(found: LimitPrices) -> None:
         "targets.accuracy_floor_fraction",
         "targets.vram_fraction",
         "targets.nvlink_fraction",
-        "targets.spare_fraction",
+        "targets.kv_link_fraction",
         "workload.demand.requests_per_s",
         "site.power_kw",
         "site.racks",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from optimizer.answer import answer
-from optimizer.errors import InputError, Problem, SolverError, StoppedWithoutPlan
+from optimizer.errors import InputError, Problem, SolverError, StoppedWithoutPlan, UsageProblems
 from optimizer.instance.model import Instance
 from optimizer.instance.uncertainty import Uncertainty
 from optimizer.offer import Offer, Without
@@ -72,6 +72,10 @@ def robust(
     InputError: nothing is uncertain, or fields or values are bad. StoppedWithoutPlan: stopped before any choice could
     be held against the scenarios. SolverError, InternalError: as for ``api.solve``.
     """
+    if instance.workload.kind != "serving":
+        found = f"workload.kind {instance.workload.kind}"
+        allowed = "must be serving: the program over scenarios knows no other"
+        raise UsageProblems((Problem("E-STUDY-405", "robust", found=found, allowed=allowed),))
     instance = prepared(instance, instance_path)
     asked = instance.uncertainty or Uncertainty()
     count = asked.scenarios if scenarios is None else scenarios
