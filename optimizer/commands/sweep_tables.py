@@ -147,7 +147,8 @@ def _said(row: "Row") -> str:
         return "nothing fits: " + " with ".join(row.forbidden_by)
     if row.status == "unknown":
         return "no plan within the time limit"
-    return row.winner if row.status == "optimal" else f"{row.winner} (gap {100.0 * (row.gap_fraction or 0.0):.2g} %)"
+    winner = f"{row.winner}, {', '.join(row.schemes)}"
+    return winner if row.status == "optimal" else f"{winner} (gap {100.0 * (row.gap_fraction or 0.0):.2g} %)"
 
 
 def _changes(rows: "Sequence[Row]") -> "list[Row]":

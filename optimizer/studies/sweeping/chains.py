@@ -186,8 +186,11 @@ class Chain:
             yield row
             if solution.is_infeasible:
                 for case in self.cases[at + 1 :]:
-                    proof = f"case {row.case}"
-                    yield Row(case.number, case.values, "infeasible", forbidden_by=row.forbidden_by, proof=proof)
+                    fields = row.forbidden_by
+                    if len(fields) > 1:
+                        # They still leave nothing, but fewer of them may do so; of one alone none can be spared.
+                        fields = forbidding_fields(case.offer(), self.options)
+                    yield Row(case.number, case.values, "infeasible", forbidden_by=fields, proof=f"case {row.case}")
                 return
             carried = self._carried_on(at, solution) if row.status == "optimal" else []
             yield from carried

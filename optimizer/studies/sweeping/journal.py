@@ -82,7 +82,7 @@ def _pieces(lines: list[str]) -> Iterator[tuple[int, list[Row]]]:
 
 
 def _row(content: dict[str, Any]) -> Row:
-    names = ("values", "binding", "forbidden_by")
+    names = ("values", "schemes", "binding", "forbidden_by")
     return Row(**{**content, **{name: tuple(content[name]) for name in names}})
 
 

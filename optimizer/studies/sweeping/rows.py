@@ -32,7 +32,9 @@ class Row:
     values: the varied fields' values, in the order of the axes.
     status: optimal: proven and verified; feasible: verified, not proven within the gap; infeasible: proven that
         nothing fits; unknown: stopped before either.
-    winner: what is bought and rented, in words; empty without a plan.
+    winner: what is bought and rented, in words; empty without a plan. It is the first in the order of
+        ``optimizer.ties`` among plans of equal cost.
+    schemes: how it serves. On the same servers at the same cost another layout may serve in others.
     usd_per_year, capital_usd, power_kw, accelerators, replicas, usd_per_million_output_tokens: of the plan.
     gap_fraction: how much cheaper any plan could be at most.
     binding: instance fields whose limits hold the plan back; the rarer ones first.
@@ -44,6 +46,7 @@ class Row:
     values: tuple[Any, ...]
     status: Status
     winner: str = ""
+    schemes: tuple[str, ...] = ()
     accelerators: int | None = None
     usd_per_year: float | None = None
     capital_usd: float | None = None
@@ -60,6 +63,7 @@ class Row:
 COLUMNS: Final = (
     "status",
     "winner",
+    "schemes",
     "accelerators",
     "usd_per_year",
     "capital_usd",
@@ -105,6 +109,7 @@ class Teller:
             values=values,
             status=status,
             winner=self._in_words(data, fleet),
+            schemes=schemes_of(data, fleet),
             accelerators=sum(data.pools[q].server_type.accelerators * count for q, count in fleet.servers.items()),
             usd_per_year=yearly,
             capital_usd=capital,
@@ -125,8 +130,7 @@ class Teller:
         return self._deployments[1]
 
     def _in_words(self, data: ProgramData, fleet: Fleet) -> str:
-        schemes = frozenset(data.deployments[d].scheme for d, _ in fleet.replicas)
-        key = (tuple(fleet.servers.items()), schemes)
+        key = tuple(fleet.servers.items())
         if self._winner is None or self._winner[0] != key:
             self._winner = (key, winner(data, fleet))
         return self._winner[1]
@@ -137,7 +141,7 @@ def _counts(fleet: Fleet) -> tuple[Any, Any, Any]:
 
 
 def winner(data: ProgramData, fleet: Fleet) -> str:
-    """What a fleet buys and rents, and its schemes, as ``studies.best.summary`` says it of a plan."""
+    """What a fleet buys and rents, in the words of ``studies.best.summary``."""
     terms = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
     parts = []
     for q, count in fleet.servers.items():
@@ -148,11 +152,16 @@ def winner(data: ProgramData, fleet: Fleet) -> str:
             else f"rented {terms.get(pool.sourcing, pool.sourcing)}"
         )
         parts.append(f"{count} x {pool.server_type.id} ({how})")
+    return " + ".join(parts)
+
+
+def schemes_of(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
+    """Schemes of a fleet, and recovery steps where there are any."""
     schemes = set()
     for d, _ in fleet.replicas:
         scheme, _, recovery = data.deployments[d].scheme.split("+")
         schemes.add(scheme if recovery == "none" else f"{scheme}+{recovery}")
-    return f"{' + '.join(parts)}, {', '.join(sorted(schemes))}"
+    return tuple(sorted(schemes))
 
 
 def binding_fields(told: Sequence[Headroom]) -> tuple[str, ...]:
