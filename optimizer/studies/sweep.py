@@ -1,6 +1,6 @@
 """``sweep``: an instance at many values of its fields, each case solved or proven from its neighbours."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -139,7 +139,7 @@ def sweep(
     told = _Told(count, progress, [row for rows in done.values() for row in rows])
     left = [piece for piece in instance.pieces if piece.number not in done]
     try:
-        for piece, rows in _run(job, left, count, jobs, scheduler, stop or (lambda: False)):
+        for piece, rows in _run(job, left, count, jobs, scheduler, stop or (lambda: False), told.one):
             done[piece.number] = rows
             if held is not None:
                 held.add(piece, rows)
@@ -152,32 +152,48 @@ def sweep(
 
 
 def _run(
-    job: Job, left: list[Piece], count: int, jobs: int, scheduler: str | None, stop: Stop
+    job: Job,
+    left: list[Piece],
+    count: int,
+    jobs: int,
+    scheduler: str | None,
+    stop: Stop,
+    tell: Callable[[Row], None],
 ) -> Iterator[runners.Done]:
     if scheduler is not None:
         return runners.on_cluster(job, left, stop, scheduler)
     if jobs > 1 and len(left) > 1 and count >= _WORTH_A_POOL:
         return runners.in_processes(job, left, stop, min(jobs, len(left)))
-    return runners.here(job, left, stop)
+    return runners.here(job, left, stop, tell)
 
 
 class _Told:
     """Adds up what is done and tells it."""
 
     def __init__(self, count: int, tell: Tell | None, rows: list[Row]) -> None:
-        self._count, self._tell, self._done = count, tell, 0
+        self._count, self._tell, self._done, self._early = count, tell, 0, 0
         self._best: float | None = None
         self._gap: float | None = None
         self.add(rows)
 
+    def one(self, row: Row) -> None:
+        """A row is done whose piece is not."""
+        self._early += 1
+        self._look([row])
+
     def add(self, rows: list[Row]) -> None:
-        """Some more rows are done."""
+        """Some more rows are done, those of a whole piece."""
         self._done += len(rows)
+        self._early = 0
+        self._look(rows)
+
+    def _look(self, rows: list[Row]) -> None:
         for row in rows:
             if row.usd_per_year is not None and (self._best is None or row.usd_per_year < self._best):
                 self._best = row.usd_per_year
             if row.gap_fraction is not None and (self._gap is None or row.gap_fraction > self._gap):
                 self._gap = row.gap_fraction
-        if self._tell is not None and self._done:
+        done = self._done + self._early
+        if self._tell is not None and done:
             best = "" if self._best is None else f"{self._best:,.0f} USD a year"
-            self._tell(Standing(self._done, self._count, best, self._gap))
+            self._tell(Standing(done, self._count, best, self._gap))

@@ -87,6 +87,7 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     again: list[Standing] = []
     assert sweep(small(), vary, journal=journal, progress=again.append).rows == whole.rows
     assert again[0].done == len(part.rows)
+    assert [one.done for one in again] == sorted(one.done for one in again)
     assert again[-1].done == again[-1].total == whole.count
     with pytest.raises(UsageProblems, match="E-SWEEP-309"):
         sweep(small(), [f"{DEMAND}=900,950"], journal=journal)

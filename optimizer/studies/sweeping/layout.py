@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final
 
 from optimizer.instance.model import Instance
@@ -10,10 +11,12 @@ from optimizer.studies.ranges import Axis, case_count, case_points
 from optimizer.studies.sweeping.kinds import Kind, Looser, kind_of
 from optimizer.studies.sweeping.stages import StageKeys
 
-#: Most cases of one chain, and of one piece of cases that are solved one by one. Fixed: answers of ties, and so the
-#: bytes of a result, must not depend on how many workers there are.
-CHAIN: Final = 256
-ALONE: Final = 4
+#: Most cases of one piece, by what relates them: few where few are taken over or a solve is long, so that workers share
+#: them and little is lost by an interruption. Fixed: layouts of equal cost, and so the bytes of a result, must not
+#: depend on how many workers there are.
+LONGEST: Final = MappingProxyType(
+    {Kind.LIMIT: 64, Kind.DEMAND: 256, Kind.PRICE: 256, Kind.SCREEN: 16, Kind.FLEET: 4, Kind.OTHER: 4}
+)
 
 #: Kinds whose cases can be a chain, the most telling first.
 _CHAINED: Final = (Kind.LIMIT, Kind.DEMAND, Kind.PRICE, Kind.SCREEN)
@@ -85,17 +88,18 @@ def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False) ->
     count = case_count(axes, linked=linked)
     found: list[Piece] = []
 
-    def add(kind: Kind, cases: Sequence[int], most: int) -> None:
+    def add(kind: Kind, cases: Sequence[int]) -> None:
+        most = LONGEST[kind]
         for start in range(0, len(cases), most):
             found.append(Piece(len(found), kind, tuple(cases[start : start + most])))
 
     if linked:
         kind, order = _linked_chain(sorts) or (Kind.OTHER, tuple(range(count)))
-        add(kind, order, CHAIN if kind is not Kind.OTHER else ALONE)
+        add(kind, order)
         return tuple(found)
     chain = _chain(sorts, axes)
     if chain is None:
-        add(Kind.OTHER, sorted(range(count), key=lambda case: _slowest_first(sorts, axes, case)), ALONE)
+        add(Kind.OTHER, sorted(range(count), key=lambda case: _slowest_first(sorts, axes, case)))
         return tuple(found)
     along, order = chain
     groups: dict[tuple[int, ...], list[int]] = {}
@@ -104,7 +108,7 @@ def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False) ->
         groups.setdefault((*points[:along], *points[along + 1 :]), []).append(case)
     place = {point: rank for rank, point in enumerate(order)}
     for cases in groups.values():
-        add(sorts[along].chain, sorted(cases, key=lambda case: place[case_points(axes, case)[along]]), CHAIN)
+        add(sorts[along].chain, sorted(cases, key=lambda case: place[case_points(axes, case)[along]]))
     return tuple(found)
 
 
