@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from optimizer.diagnosis import Diagnosis
 from optimizer.errors import InternalError, SolverError, StoppedWithoutPlan
 from optimizer.instance.model import Instance
 from optimizer.plan import Plan
 
 if TYPE_CHECKING:
+    from optimizer.diagnosis import Diagnosis
     from optimizer.proposals.result import Evaluation
     from optimizer.proposals.shape import Proposal
     from optimizer.whynot.result import WhyNot
@@ -26,7 +26,7 @@ class Solved:
     """What a solve gives: a verified plan, or a diagnosis; the exit code of the command line; seconds by stage."""
 
     plan: Plan | None
-    diagnosis: Diagnosis | None
+    diagnosis: "Diagnosis | None"
     exit_code: int
     timing: dict[str, float]
 

@@ -1,10 +1,13 @@
 """The answer on one screen: what to buy, what it costs, which limits it has to spare, what the next best costs."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from optimizer.diagnosis import Diagnosis
 from optimizer.plan import Deployment, Headroom, Plan, PrefillRole, Ranked, RunnerUp, ServerGroup
 from optimizer.report.words import counted, percent, signed_percent, significant, usd, wrapped
+
+if TYPE_CHECKING:
+    from optimizer.diagnosis import Diagnosis
 
 #: Messages and runners-up beyond these stand in the plan file.
 _MESSAGES, _RUNNERS_UP, _CHANGES, _KILLS, _SHARES, _CAUSES = 1, 2, 5, 4, 5, 3
@@ -58,7 +61,7 @@ def _rendered_training(plan: Plan, lines: list[str], width: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_diagnosis(diagnosis: Diagnosis, timing: Mapping[str, float] | None = None, width: int = 80) -> str:
+def render_diagnosis(diagnosis: "Diagnosis", timing: Mapping[str, float] | None = None, width: int = 80) -> str:
     """Why nothing fits and what to change, on one screen."""
     lines = [*_title(diagnosis.name, f"infeasible: no allowed choice meets every limit{_seconds(timing)}", width), ""]
     search = diagnosis.search
