@@ -110,7 +110,7 @@ def _with_calibration(instance: Instance, folder: Path) -> Instance:
     path = folder / written
     try:
         calibration = Calibration(document=json.loads(read_json_text(path, str(path))))
-        if calibration.document.get("kind") == "training":
+        if instance.workload.kind == "training":
             from optimizer.performance.training.constants import calibration_with
 
             calibration_with(calibration.document)

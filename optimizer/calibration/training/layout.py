@@ -16,6 +16,7 @@ from optimizer.performance.training.work import StepWork, work_of
 #: Micro-batch that is assumed without a pipeline; with one, 1.
 _MICRO_BATCH: Final = 4
 _SERVER: Final = 8
+_LAYERS_A_CHUNK: Final = 2
 
 
 def plain_layout(row: TrainingRow) -> tuple[Layouts | None, tuple[str, ...], str]:
@@ -45,8 +46,11 @@ def plain_layout(row: TrainingRow) -> tuple[Layouts | None, tuple[str, ...], str
         assumed.append(f"micro_batch not stated: {micro}")
     if micro > share:
         return None, (), f"global_batch {row.sequences:g} is below dp x micro_batch = {data * micro}"
-    if pipeline > 1 and not row.virtual:
-        assumed.append("vpp not stated: 1")
+    virtual = row.virtual
+    if not virtual:
+        virtual = _virtual_stages(row, pipeline)
+        if pipeline > 1:
+            assumed.append(f"vpp not stated: {virtual}")
     expert = row.expert or 1
     if not row.is_dense and row.zero == 3 and expert == 1 and row.accelerators > _SERVER:
         # Gathering every expert for every micro-batch takes longer than such steps: the degree was not told.
@@ -59,7 +63,7 @@ def plain_layout(row: TrainingRow) -> tuple[Layouts | None, tuple[str, ...], str
     layout = Layouts.of(
         tensor_parallel=row.tensor,
         pipeline_parallel=pipeline,
-        virtual_stages=row.virtual or 1,
+        virtual_stages=virtual,
         data_parallel=data,
         context_parallel=context,
         expert_parallel=expert,
@@ -69,6 +73,14 @@ def plain_layout(row: TrainingRow) -> tuple[Layouts | None, tuple[str, ...], str
         sequence_parallel=row.sequence_parallel if row.sequence_parallel >= 0 else 1,
     )
     return layout, tuple(assumed), ""
+
+
+def _virtual_stages(row: TrainingRow, pipeline: int) -> int:
+    """Chunks of two layers in NVIDIA's line since 2023, as most of its recipes have; none in other software."""
+    assert row.model is not None
+    if pipeline == 1 or row.traits.family != "megatron":
+        return 1
+    return max(-(-row.model.layers // pipeline) // _LAYERS_A_CHUNK, 1)
 
 
 def _expert_parallel(row: TrainingRow, ranks: int) -> int:

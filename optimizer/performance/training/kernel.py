@@ -196,7 +196,11 @@ def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     data_inside = t * copies <= w.domain
     data_rate = np.where(data_inside, w.up_rate, np.minimum(w.up_rate, w.out_rate * members))
     reduce, gather = _REDUCED * moved / data_rate, _GATHERED * moved / data_rate
-    overlapped = np.maximum(reduce - 2.0 / 3.0 * slowest, 0.0) + np.maximum(gather - slowest / 3.0, 0.0)
+    # Interleaved stages work on p micro-batches of one chunk before the next: the first chunk's gradients are whole
+    # (v - 1)/v of p micro-batches before the step's end, and the last chunk's weights are wanted as much later.
+    rounds_apart = np.minimum(micro, p) * (w.virtual - 1.0) / w.virtual
+    window = slowest * np.maximum(rounds_apart, 1.0)
+    overlapped = np.maximum(reduce - 2.0 / 3.0 * window, 0.0) + np.maximum(gather - window / 3.0, 0.0)
     overlapped = overlapped + f.data_hidden_cost * (reduce + gather)
     # With a pipeline the gathered weights of FSDP stay until the step's end.
     rounds = np.where(p > 1, 1.0, micro)

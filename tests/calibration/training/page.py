@@ -43,10 +43,11 @@ layers, the last one with the head unless it has layers to spare. A step is
     m x slowest stage + (p - 1)/v x mean stage + data-parallel traffic that shows + optimizer's update + a loss,
 
 times stragglers (a loss a factor e of accelerators) and the loss of a generation's first software. Gradients (4 B a
-parameter) hide behind the last backward pass, gathered weights (2 B) behind the first forward one; hidden traffic
-costs a share all the same. FSDP moves 8 B a parameter and micro-batch (once a step with a pipeline) and joins the
-pipeline's time as a fourth-power mean. Sources: Narayanan et al. 2021 (bubble, FLOP), Korthikanti et al. 2022
-(traffic, memory), Rajbhandari et al. 2020 (ZeRO), the FlashAttention papers (shares of attention).
+parameter) hide behind the last backward pass, gathered weights (2 B) behind the first forward one, and with
+interleaved stages behind (v - 1)/v of p micro-batches; hidden traffic costs a share all the same. FSDP moves 8 B a
+parameter and micro-batch (once a step with a pipeline) and joins the pipeline's time as a fourth-power mean. Sources:
+Narayanan et al. 2021 (bubble, FLOP), Korthikanti et al. 2022 (traffic, memory), Rajbhandari et al. 2020 (ZeRO), the
+FlashAttention papers (shares of attention).
 
 On top stand *effects*: logarithms that measured stacks, lines of software, models and configurations deviate by,
 drawn towards 0. What nobody measured has none; a stack of no known line gets the mean loss of such lines.
@@ -71,8 +72,9 @@ everything recomputed or sent to the host. Every published layout passes.
 ## What tables do not state
 
 A row needs `gpu` and a model (shape, known name, or `params_b`). Else: `gpus` 256; `seq_len` 4096; `global_batch` 16
-a GPU; `micro_batch` 4 without a pipeline and 1 with one; `vpp` 1; `zero` 1; `recompute` none; `ep` of fully sharded
-experts the largest that divides; no layout at all: the fastest that fits. Each assumption stands in `reason`.
+a GPU; `micro_batch` 4 without a pipeline and 1 with one; `vpp` chunks of two layers (1 in other software than
+NVIDIA's); `zero` 1; `recompute` none; `ep` of fully sharded experts the largest that divides; no layout at all: the
+fastest that fits. Each assumption stands in `reason`.
 
 """
 

@@ -93,6 +93,13 @@ def test_weak_scaling_loses_a_little() -> None:
     assert 1.0 <= large / small < 1.1
 
 
+def test_interleaving_leaves_time_to_reduce_gradients() -> None:
+    """With p micro-batches a chunk, the first chunk's gradients are whole long before the step's end."""
+    layouts = Layouts.of(tensor_parallel=8, pipeline_parallel=16, virtual_stages=[1, 8], data_parallel=128)
+    data = predict(LLAMA_405B, layouts, global_batch_tokens=2048 * 8192).parts["data"]
+    assert data[1] < 0.7 * data[0]
+
+
 def test_traffic_by_hand() -> None:
     """Tensor parallelism sends 4 (t - 1)/t x 2 bytes x tokens x hidden a layer and micro-batch, all inside a server."""
     layout = Layouts.of(tensor_parallel=8, data_parallel=1, zero_stage=0)
