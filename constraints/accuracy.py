@@ -41,10 +41,12 @@ def add(model: Any, data: "ProgramData") -> None:
     model.SchemePrepared = Var(priced, domain=Binary, doc="a scheme is calibrated, verified and recovered once")
     using = [(d, q) for d, q in data.pairs if data.deployments[d].scheme in priced]
 
-    def used(m: Any, d: str, q: str) -> Any:
-        return m.Replicas[d, q] - data.max_replicas[d] * m.SchemePrepared[data.deployments[d].scheme] <= 0.0
+    def used(m: Any, d: str, q: str, level: str) -> Any:
+        replicas = data.replicas(m, d, q, level)
+        return replicas - data.max_replicas[d] * m.SchemePrepared[data.deployments[d].scheme] <= 0.0
 
-    model.Scheme_Used = Constraint(using, rule=used, doc="replicas need their scheme")
+    counted = [(d, q, level) for d, q in using for level in data.levels_of(q)]
+    model.Scheme_Used = Constraint(counted, rule=used, doc="replicas need their scheme")
     running = {name: level for name, level in data.billed_levels.items() if level.fraction > 0.0}
 
     def routed(m: Any, s: str, b: int, name: str) -> Any:

@@ -21,7 +21,7 @@ def add(model: Any, data: "ProgramData") -> None:
     """Rows of carbon and water."""
     from pyomo.core import Constraint
 
-    if not data.bought or not data.environment_caps:
+    if not data.hall or not data.environment_caps:
         return
     caps = {name: (most, per_kwh) for name, most, per_kwh in data.environment_caps}
 

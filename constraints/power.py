@@ -22,9 +22,9 @@ def add(model: Any, data: "ProgramData") -> None:
     from pyomo.core import Constraint
 
     limit = data.setting.instance.site.power_kw
-    if limit is None or not data.bought:
+    if limit is None or not data.hall:
         return
-    pools = [(data.pools[q], model.Servers[q]) for q in data.bought]
+    pools = [(data.pools[q], model.Servers[q]) for q in data.hall]
     # Divided by the limit, so that the solver's tolerance is a share of it.
     share = sum(pool.server_kw * pool.pue_design / limit * servers for pool, servers in pools)
     model.Power_Limit = Constraint(expr=share <= 1.0, doc="power at the meter fits the site")

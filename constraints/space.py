@@ -26,8 +26,8 @@ def add(model: Any, data: "ProgramData") -> None:
 
     model.Rack_Fill = Constraint(list(model.Racks), rule=fill, doc="servers fill racks")
     limit = data.setting.instance.site.racks
-    if limit is not None and data.bought:
-        racks = sum(model.Racks[q] if q in model.Racks else model.Servers[q] for q in data.bought)
+    if limit is not None and data.hall:
+        racks = sum(model.Racks[q] if q in model.Racks else model.Servers[q] for q in data.hall)
         model.Rack_Limit = Constraint(expr=racks <= limit, doc="racks fit the site")
     if data.prices_site:
         _add_site(model, data)
@@ -43,8 +43,8 @@ def _add_site(model: Any, data: "ProgramData") -> None:
     def opened(m: Any, q: str) -> Any:
         return m.Servers[q] - data.max_servers[q] * used <= 0.0
 
-    model.Site_Used = Constraint(list(data.bought), rule=opened, doc="bought servers use the site")
-    bought = set(data.bought)
+    model.Site_Used = Constraint(list(data.hall), rule=opened, doc="bought servers use the site")
+    bought = set(data.hall)
     running = {name: level for name, level in data.billed_levels.items() if level.fraction > 0.0}
 
     def routed(m: Any, b: int, name: str) -> Any:

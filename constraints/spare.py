@@ -1,6 +1,6 @@
 r"""Spares: servers stand ready for those that fail.
 
-    sum_q Spare[q] >= spare_fraction x sum_q InService[q]         bought pools q of one server type
+    sum_q Spare[q] >= spare_fraction x sum_q InService[q]         pools q of the hall, bought or owned, of one type
     sum_q Spare[q] >= spare_servers x BoughtUsed[n]                integers, so both are rounded up
 
 Losing a server takes every replica that touches it. Rented servers need none: the provider replaces them. Spares
@@ -22,7 +22,7 @@ def add(model: Any, data: "ProgramData") -> None:
     if not data.has_spares():
         return
     targets = data.setting.instance.targets
-    groups = {key: [q for q in members if data.pools[q].is_bought] for key, members in data.server_types.items()}
+    groups = {key: [q for q in members if data.pools[q].in_hall] for key, members in data.server_types.items()}
     groups = {key: members for key, members in groups.items() if members}
 
     def share(m: Any, n: str) -> Any:

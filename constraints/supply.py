@@ -1,6 +1,8 @@
 r"""Supply: no more accelerators of a type than can be had, no more types than allowed.
 
-    Supply_Limit[a]  sum_q G_q Servers[q] <= supply_a                     bought and rented, spares included
+    Supply_Limit[a]  sum_q G_q Servers[q] <= supply_a            owned, bought and rented, spares included
+    Provider_Limit[p,a]  sum_q G_q Servers[q] <= provider_supply_pa      pools rented from provider p
+    Servers[q] <= inventory_q                                     owned pools, a bound
     Type_Used[q]     Servers[q] <= bound_q TypeUsed[a],   sum_a TypeUsed[a] <= max_accelerator_types
 
 Binds when lead times or quotas cap a type, or when a planner wants one type to operate.
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from optimizer.program_data import ProgramData
 
-LIMITS: Final = ("supply", "accelerator_types")
+LIMITS: Final = ("supply", "provider_supply", "inventory", "accelerator_types")
 
 
 def add(model: Any, data: "ProgramData") -> None:
@@ -27,6 +29,17 @@ def add(model: Any, data: "ProgramData") -> None:
         return accelerators <= choices.supply[a]
 
     model.Supply_Limit = Constraint(limited, rule=supply, doc="accelerators of a type that can be had")
+    by_provider: dict[tuple[str, str], list[str]] = {}
+    for q, pool in data.pools.items():
+        key = (pool.provider.casefold(), pool.server_type.accelerator.id)
+        if key in data.setting.provider_limits:
+            by_provider.setdefault(key, []).append(q)
+
+    def provided(m: Any, p: str, a: str) -> Any:
+        rented = sum(data.pools[q].server_type.accelerators * m.Servers[q] for q in by_provider[p, a])
+        return rented <= data.setting.provider_limits[p, a]
+
+    model.Provider_Limit = Constraint(list(by_provider), rule=provided, doc="accelerators that a provider rents out")
     if choices.max_accelerator_types is None:
         return
 

@@ -7,6 +7,10 @@ r"""Throughput: replicas carry the demand, and servers carry the replicas.
     Packing[q]       sum_d width_d Replicas[d,q] <= G InService[q]
                      (widths that do not divide G: one integer for each maximal filling of a server)
 
+Pools whose servers are paid by load level have replicas ``Running[d,q,l]`` in place of ``Replicas[d,q]`` and servers
+``Used[q,l] <= Servers[q]`` in place of those in service, so their rows stand once a level. Spot servers carry
+``availability`` of what others do.
+
 ``capacity_d = weight_d rho requests_per_s_d``; ``requests_per_s = c / (TTFT + (O - 1) TPOT)`` with c requests in
 flight per replica; rho = ``targets.peak_utilization_fraction`` is the queueing margin, not the load profile.
 ``weight`` is 1 for demand in requests or tokens and think time + latency for demand in users (a closed loop). A
@@ -31,7 +35,10 @@ def add(model: Any, data: "ProgramData") -> None:
 
     def demand(m: Any, b: int) -> Any:
         # Divided by the demand, so that the solver's tolerance is a share of the demand.
-        return sum(data.capacity[d] / data.demand[b] * m.Replicas[d, q] for d, q in by_class[b]) >= 1.0
+        replicas = (
+            (data.pair_capacity(d, q) / data.demand[b], data.replicas(m, d, q, data.peak_level)) for d, q in by_class[b]
+        )
+        return sum(capacity * count for capacity, count in replicas) >= 1.0
 
     model.Demand = Constraint(list(by_class), rule=demand, doc="replicas carry the peak")
 
@@ -45,8 +52,7 @@ def add(model: Any, data: "ProgramData") -> None:
     model.Serve = Constraint(served, rule=serve, doc="demand of a level is served")
 
     def capacity(m: Any, d: str, q: str, name: str) -> Any:
-        busy = 1.0 / (data.deployments[d].requests_per_s * data.utilization)
-        return busy * m.Rate[d, q, name] - m.Replicas[d, q] <= 0.0
+        return m.Rate[d, q, name] / data.served_per_s(d, q) - data.replicas(m, d, q, name) <= 0.0
 
     model.Capacity = Constraint(
         [(d, q, name) for d, q in data.pairs for name in levels], rule=capacity, doc="a replica serves up to its margin"
@@ -56,6 +62,7 @@ def add(model: Any, data: "ProgramData") -> None:
 
 
 def _add_packing(model: Any, data: "ProgramData") -> None:
+    """Replicas fit the servers that run: those in service, at every level, or those paid at one."""
     from pyomo.core import Constraint, NonNegativeIntegers, Var
 
     by_pool: dict[str, list[str]] = {q: [] for q in data.pools}
@@ -63,41 +70,61 @@ def _add_packing(model: Any, data: "ProgramData") -> None:
         by_pool[q].append(d)
     patterns = data.patterns_by_pool
 
-    def chain(m: Any, q: str) -> Any:
-        taken = sum(data.deployments[d].servers_per_replica * m.Replicas[d, q] for d in by_pool[q])
-        return taken - m.InService[q] <= 0.0
+    def running(m: Any, q: str, level: str) -> Any:
+        return m.Used[q, level] if q in data.elastic else m.InService[q]
 
-    model.Packing = Constraint([q for q in data.pools if q not in patterns], rule=chain, doc="replicas fit the servers")
+    def chain(m: Any, q: str, level: str) -> Any:
+        taken = sum(data.deployments[d].servers_per_replica * data.replicas(m, d, q, level) for d in by_pool[q])
+        return taken - running(m, q, level) <= 0.0
+
+    plain = [(q, level) for q in data.pools if q not in patterns for level in data.levels_of(q)]
+    model.Packing = Constraint(plain, rule=chain, doc="replicas fit the servers")
+
+    # A pool whose servers are paid by level has as many as the level that uses most.
+    paid = [(q, level) for q in data.pools if q in data.elastic for level in data.levels_of(q)]
+    model.Paid_Servers = Constraint(
+        paid, rule=lambda m, q, level: m.Used[q, level] - m.Servers[q] <= 0.0, doc="servers paid at a level are had"
+    )
     if not patterns:
         return
 
     model.PatternServers = Var(
-        [(q, number) for q, fillings in patterns.items() for number in range(len(fillings))],
+        [
+            (q, level, number)
+            for q, fillings in patterns.items()
+            for level in data.levels_of(q)
+            for number in range(len(fillings))
+        ],
         domain=NonNegativeIntegers,
-        bounds=lambda _m, q, _number: (0, data.max_servers[q]),
+        bounds=lambda _m, q, _level, _number: (0, data.max_servers[q]),
         doc="servers filled with one pattern of replicas",
     )
 
-    def placed(m: Any, q: str, width: int) -> Any:
-        slots = sum(filling[width] * m.PatternServers[q, number] for number, filling in enumerate(patterns[q]))
-        return sum(m.Replicas[d, q] for d in by_pool[q] if data.deployments[d].width == width) - slots <= 0.0
+    def placed(m: Any, q: str, level: str, width: int) -> Any:
+        slots = sum(filling[width] * m.PatternServers[q, level, number] for number, filling in enumerate(patterns[q]))
+        alike = [d for d in by_pool[q] if data.deployments[d].width == width]
+        return sum(data.replicas(m, d, q, level) for d in alike) - slots <= 0.0
 
     model.Pattern_Slots = Constraint(
-        [(q, width) for q, fillings in patterns.items() for width in fillings[0]],
+        [(q, level, width) for q, fillings in patterns.items() for level in data.levels_of(q) for width in fillings[0]],
         rule=placed,
         doc="replicas of a width fit the slots of the patterns",
     )
 
-    def filled(m: Any, q: str) -> Any:
-        narrow = sum(m.PatternServers[q, number] for number in range(len(patterns[q])))
+    def filled(m: Any, q: str, level: str) -> Any:
+        narrow = sum(m.PatternServers[q, level, number] for number in range(len(patterns[q])))
         wide = sum(
-            data.deployments[d].servers_per_replica * m.Replicas[d, q]
+            data.deployments[d].servers_per_replica * data.replicas(m, d, q, level)
             for d in by_pool[q]
             if data.deployments[d].width > data.pools[q].server_type.accelerators
         )
-        return narrow + wide - m.InService[q] <= 0.0
+        return narrow + wide - running(m, q, level) <= 0.0
 
-    model.Pattern_Servers = Constraint(list(patterns), rule=filled, doc="patterns and wide replicas fit the servers")
+    model.Pattern_Servers = Constraint(
+        [(q, level) for q in patterns for level in data.levels_of(q)],
+        rule=filled,
+        doc="patterns and wide replicas fit the servers",
+    )
 
 
 def _add_whole_servers(model: Any, data: "ProgramData", by_class: "dict[int, list[tuple[str, str]]]") -> None:
@@ -113,14 +140,15 @@ def _add_whole_servers(model: Any, data: "ProgramData", by_class: "dict[int, lis
     for b, members in by_class.items():
         for q in {pool for _, pool in members}:
             one_server = max(
-                data.capacity[d] / data.deployments[d].servers_per_replica for d, pool in members if pool == q
+                data.pair_capacity(d, q) / data.deployments[d].servers_per_replica for d, pool in members if pool == q
             )
             if one_server > most[b]:
-                strong.append((b, q))
+                strong += [(b, q, level) for level in data.levels_of(q)]
 
-    def whole(m: Any, b: int, q: str) -> Any:
-        share = sum(data.capacity[d] / most[b] * m.Replicas[d, q] for d, pool in by_class[b] if pool == q)
-        return share - m.InService[q] <= 0.0
+    def whole(m: Any, b: int, q: str, level: str) -> Any:
+        mine = [d for d, pool in by_class[b] if pool == q]
+        share = sum(data.pair_capacity(d, q) / most[b] * data.replicas(m, d, q, level) for d in mine)
+        return share - (m.Used[q, level] if q in data.elastic else m.InService[q]) <= 0.0
 
     if strong:
         model.Whole_Servers = Constraint(sorted(strong), rule=whole, doc="a pool in use has a whole server")

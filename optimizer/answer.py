@@ -14,7 +14,7 @@ from optimizer.performance.bands import load_bands
 from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
-from optimizer.solver import Compiled, FloatArray, Options, Outcome, Reason, solver_name
+from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
 from optimizer.ties import Stop as Stop
 
 
@@ -53,21 +53,16 @@ def answer(
     values = compiled.rounded(outcome.values)
     cheapest = None
     if break_ties and outcome.reason is Reason.OPTIMAL:
-        cheapest = fleet_of(data, _by_name(compiled, values))
+        cheapest = fleet_of(data, compiled.by_index(values))
         values = ties.break_ties(compiled, model, data, outcome, values, options, deadline, stop)
-    fleet = fleet_of(data, _by_name(compiled, values))
+    fleet = fleet_of(data, compiled.by_index(values))
     return Answer(data, outcome, fleet, model, cheapest or fleet)
-
-
-def _by_name(compiled: Compiled, values: FloatArray) -> dict[str, float]:
-    """Values by the name of their variable."""
-    return {variable.name: float(value) for variable, value in zip(compiled.columns, values, strict=True)}
 
 
 def _start_columns(compiled: Compiled, model: Any, start: Mapping[tuple[str, ...], float]) -> dict[int, float]:
     """Values by column: those of the plan at hand, 0 for the other counts of replicas, servers and spares."""
     values = {}
-    for name in ("Replicas", "Servers", "Spare"):
+    for name in ("Replicas", "Servers", "Spare", "Running", "Used"):
         for index, variable in getattr(model, name).items():
             key = (name, *index) if isinstance(index, tuple) else (name, index)
             values[compiled.column_of(variable)] = start.get(key, 0.0)
@@ -182,6 +177,7 @@ def summary(plan: Plan) -> str:
     parts = []
     for group in plan.servers:
         how = group.cooling or group.sourcing.replace("_", " ")
+        how = f"owned, {how}" if group.sourcing == "owned" else how
         parts.append(f"{group.servers} x {group.server_type} ({how})")
     schemes = sorted(
         {one.scheme if one.recovery == "none" else f"{one.scheme} + {one.recovery}" for one in plan.deployments}

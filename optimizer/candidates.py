@@ -349,8 +349,8 @@ def _startable(
 
 
 def _may_span(setting: Setting, server_type: ServerType) -> bool:
-    """Replicas may span servers that are bought, because the plan buys the network between them."""
-    return any(pool.is_bought for pool in setting.pools if pool.server_type is server_type)
+    """Replicas may span servers of the hall: the plan buys the network between them, or it stands there."""
+    return any(pool.in_hall for pool in setting.pools if pool.server_type is server_type)
 
 
 def _sorted(values: tuple[int, ...]) -> IntArray:

@@ -124,6 +124,7 @@ SECTIONS: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = MappingProxyType(
         "CHOICES": ("`choices`", (1, 2, 3, 5, 6, 7, 8)),
         "SITE": ("`site`", (1, 2, 3, 7)),
         "ECONOMICS": ("`economics`", (1, 2, 3, 4, 5, 6, 7, 8)),
+        "INVENTORY": ("`inventory`", (1, 2, 3, 4, 6, 7)),
         "CATALOG": ("`catalog`, or the file that it names", (1, 2, 3, 4, 5, 7, 8, 9)),
         "UNCERTAINTY": ("`uncertainty`", (1, 2, 3, 4, 5, 6)),
         "SOLVER": ("`solver`", (1, 2, 3)),
@@ -259,6 +260,26 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "E-CHOICES-020",
         "No chosen accelerator can be had in any chosen way.",
         "Add a price, an accelerator or a way of sourcing.",
+    ),
+    (
+        "E-CHOICES-200",
+        "Spot servers are allowed without their availability.",
+        "State spot_availability_fraction, or leave spot out.",
+    ),
+    (
+        "E-INVENTORY-200",
+        "Two rows of the inventory describe the same servers.",
+        "Add up the counts of servers that stand in the same cooling.",
+    ),
+    (
+        "E-INVENTORY-201",
+        "The owned server cannot be cooled by the option it is said to stand in.",
+        "Name the cooling option that it stands in.",
+    ),
+    (
+        "E-INVENTORY-202",
+        "Neither upkeep nor the price of a new server is known for owned servers, or one of them is needed.",
+        "State upkeep_usd_per_server_year, a life that lasts the horizon, or economics.prices.ID.server_usd.",
     ),
     (
         "E-ECONOMICS-020",

@@ -9,7 +9,7 @@ from optimizer.costs.bill import assumed_fraction, bill_lines, by_component, old
 from optimizer.costs.environment import water_m3_per_kwh
 from optimizer.costs.term import QuantityKey, capital_recovery_factor
 from optimizer.costs.tokens import usd_per_million_tokens_of_year
-from optimizer.fleet import Fleet, fleet_quantities
+from optimizer.fleet import Fleet, at_peak, fleet_quantities
 from optimizer.headroom import headroom_rows
 from optimizer.offer import Offer
 from optimizer.packing import pack
@@ -45,8 +45,9 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
     quantities = fleet_quantities(data, fleet)
     spare_share: dict[str, float] = {}
     for type_id, members in data.server_types.items():
-        total = sum(fleet.servers.get(q, 0) for q in members if data.pools[q].is_bought)
-        spare = sum(fleet.spare.get(q, 0) for q in members)
+        bought = [q for q in members if data.pools[q].is_bought]
+        total = sum(fleet.servers.get(q, 0) for q in bought)
+        spare = sum(fleet.spare.get(q, 0) for q in bought)
         if total:
             spare_share[type_id] = spare / total
     spare_share.update({q: fleet.spare.get(q, 0) / count for q, count in fleet.servers.items()})
@@ -72,9 +73,9 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
     gap = max(0.0, 1.0 - bound / (yearly / HOURS_PER_YEAR)) if yearly else 0.0
     # Ties are broken among plans up to TIE dearer than the least cost.
     proven = outcome.reason is Reason.OPTIMAL and gap <= options.gap + TIE
-    bought = {q: count for q, count in fleet.servers.items() if data.pools[q].is_bought}
-    busy = {q: quantities["BusyKwh", q] for q in bought}
-    it_kwh = {q: data.idle_kw[q] * HOURS_PER_YEAR * count + busy[q] for q, count in bought.items()}
+    hall = {q: count for q, count in fleet.servers.items() if data.pools[q].in_hall}
+    busy = {q: quantities["BusyKwh", q] for q in hall}
+    it_kwh = {q: data.idle_kw[q] * HOURS_PER_YEAR * count + busy[q] for q, count in hall.items()}
     energy = math.fsum(kwh * data.pools[q].pue_mean for q, kwh in it_kwh.items())
     return Plan(
         name=instance.name,
@@ -101,12 +102,12 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
             for one in setting.levels
         ),
         accelerators=sum(data.pools[q].server_type.accelerators * count for q, count in fleet.servers.items()),
-        power_kw=math.fsum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items()),
+        power_kw=math.fsum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in hall.items()),
         energy_kwh_per_year=energy,
         carbon_tonnes_per_year=energy * setting.tonnes_per_kwh(),
-        water_m3_per_year=math.fsum(it_kwh[q] * water_m3_per_kwh(data.pools[q]) for q in bought),
+        water_m3_per_year=math.fsum(it_kwh[q] * water_m3_per_kwh(data.pools[q]) for q in hall),
         bill=bill,
-        headroom=headroom_rows(offer, data, fleet.replicas, fleet.servers, fleet.spare, busy, bill),
+        headroom=headroom_rows(offer, data, at_peak(data, fleet), fleet.servers, fleet.spare, busy, bill),
         runners_up=(),
         search=search_count(screened, int(offer.kept.size)),
         messages=messages(data, fleet),
@@ -168,6 +169,7 @@ def deployment_row(offer: Offer, data: ProgramData, fleet: Fleet, pair: Pair) ->
         concurrency=int(screened.concurrency[row]),
         replicas=fleet.replicas[pair],
         rates_requests_per_s=fleet.rates[pair],
+        replicas_by_level=fleet.running.get(pair, ()),
         prediction=Prediction(
             ttft_ms=at("ttft_ms"),
             tpot_ms=at("tpot_ms"),
@@ -231,11 +233,14 @@ def server_row(data: ProgramData, fleet: Fleet, q: str) -> ServerGroup:
         accelerator=pool.server_type.accelerator.id,
         accelerators_per_server=pool.server_type.accelerators,
         sourcing=pool.sourcing,
+        provider=pool.provider,
+        region=pool.region,
         cooling=pool.cooling.id if pool.cooling is not None else None,
         servers=count,
+        servers_by_level=fleet.used.get(q, ()),
         in_service=count - spare,
         spare=spare,
-        racks=-(-count // pool.per_rack) if pool.is_bought else 0,
+        racks=-(-count // pool.per_rack) if pool.in_hall else 0,
         servers_per_rack=pool.per_rack,
         server_kw=pool.server_kw,
         idle_kw=data.idle_kw.get(q, 0.0),

@@ -1,11 +1,12 @@
 """The fleet of a solution: whole counts, exact rates, quantities of the cost terms."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import PEAK, SITE_USED, Pair, ProgramData, replicas_needed
-from optimizer.rates import serving_rates
+from optimizer.rates import Counts, serving_rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,56 +15,92 @@ class Fleet:
 
     ``replicas`` by (deployment, pool), ``servers`` (spares included) and ``spare`` by pool, ``rates`` in requests/s
     by pair for each level that lasts, in order; only what is not 0. ``fillings`` counts the servers of each maximal
-    filling, where widths do not nest.
+    filling, where widths do not nest, by pool and level (``ALWAYS`` where servers run at every level). ``running`` and
+    ``used`` are replicas and servers at each level that lasts, of pools whose servers are paid by level; their
+    ``replicas`` and ``servers`` are the most of any level.
     """
 
     replicas: dict[Pair, int]
     servers: dict[str, int]
     spare: dict[str, int]
     rates: dict[Pair, tuple[float, ...]]
-    fillings: dict[str, dict[int, int]]
+    fillings: dict[tuple[str, str], dict[int, int]]
+    running: dict[Pair, tuple[int, ...]] = field(default_factory=dict)
+    used: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
-def fleet_of(data: ProgramData, names: Mapping[str, float]) -> Fleet:
-    """Whole counts from the values of the program's variables by name."""
-    replicas = {pair: round(names[f"Replicas[{pair[0]},{pair[1]}]"]) for pair in data.pairs}
-    servers = {q: round(names[f"Servers[{q}]"]) for q in data.pools}
-    spare = {q: round(names.get(f"Spare[{q}]", 0.0)) for q in data.bought}
+def fleet_of(data: ProgramData, names: Mapping[tuple[Any, ...], float]) -> Fleet:
+    """Whole counts from the values of the program's variables by family and index."""
+    levels = tuple(data.billed_levels)
+    always = {(d, q): round(names["Replicas", d, q]) for d, q in data.pairs if q not in data.elastic}
+    by_level = {
+        (d, q): tuple(round(names["Running", d, q, level]) for level in levels)
+        for d, q in data.pairs
+        if q in data.elastic
+    }
+    counts = Counts(
+        {pair: count for pair, count in always.items() if count},
+        {pair: row for pair, row in by_level.items() if any(row)},
+    )
+    used = {q: tuple(round(names["Used", q, level]) for level in levels) for q in data.pools if q in data.elastic}
+    used = {q: row for q, row in used.items() if any(row)}
+    servers = {q: max(used.get(q, (0,))) if q in data.elastic else round(names["Servers", q]) for q in data.pools}
     servers = {q: count for q, count in servers.items() if count}
-    replicas = without_idle(data, {pair: count for pair, count in replicas.items() if count}, servers)
+    spare = {q: round(names.get(("Spare", q), 0.0)) for q in data.hall}
+    counts = without_idle(data, counts, servers)
+    most = {pair: max(counts.at(pair, place) for place in range(len(levels))) for pair in counts.pairs()}
     return Fleet(
-        replicas,
+        {pair: most[pair] for pair in data.pairs if most.get(pair)},
         servers,
         {q: count for q, count in spare.items() if count},
-        serving_rates(data, replicas, servers),
+        serving_rates(data, counts, servers),
         {
-            q: {number: round(names[f"PatternServers[{q},{number}]"]) for number in range(len(fillings))}
+            (q, level): {number: round(names["PatternServers", q, level, number]) for number in range(len(fillings))}
             for q, fillings in data.patterns_by_pool.items()
             if servers.get(q)
+            for level in data.levels_of(q)
         },
+        dict(counts.by_level),
+        used,
     )
 
 
-def without_idle(data: ProgramData, replicas: Mapping[Pair, int], servers: Mapping[str, int]) -> dict[Pair, int]:
+def without_idle(data: ProgramData, counts: Counts, servers: Mapping[str, int]) -> Counts:
     """The same fleet without replicas that neither the peak nor any level needs.
 
     A replica on a server that is there anyway costs nothing, so the solver may leave some that no request reaches;
     nobody should deploy them.
     """
-    left = dict(replicas)
-    rates = serving_rates(data, left, servers)
-    for pair in sorted(left, key=lambda one: (max(rates[one], default=0.0), one)):
+    rates = serving_rates(data, counts, servers)
+    peak = list(data.billed_levels).index(data.peak_level)
+    always = dict(counts.always)
+    for pair in sorted(always, key=lambda one: (max(rates[one], default=0.0), one)):
         d = pair[0]
+        mine = data.deployments[d].class_index
         rest = sum(
-            data.capacity[other] * count
-            for (other, q), count in left.items()
-            if (other, q) != pair and data.deployments[other].class_index == data.deployments[d].class_index
+            data.pair_capacity(*other) * (always[other] if other in always else counts.at(other, peak))
+            for other in counts.pairs()
+            if other != pair and data.deployments[other[0]].class_index == mine
         )
         busiest = max(rates[pair], default=0.0) * data.deployments[d].demand_weight
-        needed = max(busiest, data.demand[data.deployments[d].class_index] - rest)
-        # A part in a billion is the rounding of the rates, not a replica.
-        left[pair] = min(left[pair], max(0, replicas_needed(needed * (1.0 - 1e-9), data.capacity[d])))
-    return {pair: count for pair, count in left.items() if count}
+        needed = max(busiest, data.demand[mine] - rest)
+        always[pair] = min(always[pair], _needed(needed, data.pair_capacity(*pair)))
+    by_level = {
+        pair: tuple(
+            min(count, _needed(rate * data.deployments[pair[0]].demand_weight, data.pair_capacity(*pair)))
+            for count, rate in zip(row, rates[pair], strict=True)
+        )
+        for pair, row in counts.by_level.items()
+    }
+    return Counts(
+        {pair: count for pair, count in always.items() if count},
+        {pair: row for pair, row in by_level.items() if any(row)},
+    )
+
+
+def _needed(demand: float, capacity: float) -> int:
+    # A part in a billion is the rounding of the rates, not a replica.
+    return max(0, replicas_needed(demand * (1.0 - 1e-9), capacity))
 
 
 def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float]:
@@ -74,7 +111,9 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
     for q, count in fleet.servers.items():
         pool = data.pools[q]
         quantities["Servers", q] = float(count)
-        if pool.is_bought:
+        if q in fleet.used:
+            quantities["ServerHours", q] = server_hours(data, fleet.used[q])
+        if pool.in_hall:
             quantities["SpaceKw",] += pool.server_kw * count
             quantities["Racks", q] = float(-(-count // pool.per_rack))
             busy = busy_kw(data, fleet, q)
@@ -84,6 +123,7 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
                 quantities["LevelKwh", q, name] = kw * hours[name]
             quantities["PeakKw", q] = busy.get(PEAK, 0.0)
             quantities[SITE_USED] = 1.0
+        if pool.is_bought:
             bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
             speed = pool.server_type.accelerator.scale_out_gb_s
             accelerators[speed] = accelerators.get(speed, 0) + count * pool.server_type.accelerators
@@ -105,8 +145,19 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
     return quantities
 
 
+def at_peak(data: ProgramData, fleet: Fleet) -> dict[Pair, int]:
+    """Replicas that run at the peak; 0 for those that only run at other levels."""
+    place = list(data.billed_levels).index(data.peak_level)
+    return {pair: fleet.running[pair][place] if pair in fleet.running else n for pair, n in fleet.replicas.items()}
+
+
+def server_hours(data: ProgramData, used: Iterable[int]) -> float:
+    """Hours a year of servers that are paid by level."""
+    return sum(level.hours_per_year * count for level, count in zip(data.billed_levels.values(), used, strict=True))
+
+
 def busy_kw(data: ProgramData, fleet: Fleet, q: str) -> dict[str, float]:
-    """Power above idle that requests cause on a bought pool at each billed level, kW before PUE."""
+    """Power above idle that requests cause on a pool of the hall at each billed level, kW before PUE."""
     return {
         name: sum(
             data.busy_kwh_per_request_rate(data.deployments[d], data.pools[q]) * rates[number]

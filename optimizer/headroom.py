@@ -137,12 +137,12 @@ def fleet_headroom(
         setting.instance.economics,
     )
     for b, one_class in enumerate(setting.classes):
-        mine = [(d, count) for (d, _), count in replicas.items() if data.deployments[d].class_index == b]
-        reached = sum(data.capacity[d] * count for d, count in mine)
-        smallest = min(data.capacity[d] for d, _ in mine)
+        mine = [(pair, count) for pair, count in replicas.items() if data.deployments[pair[0]].class_index == b]
+        reached = sum(data.pair_capacity(*pair) * count for pair, count in mine)
+        smallest = min(data.pair_capacity(*pair) for pair, count in mine if count)
         binding = reached - smallest < data.demand[b]
         yield row_of("throughput_requests_per_s", data.demand[b], reached, binding=binding, where=one_class.name)
-    bought = {q: count for q, count in servers.items() if data.pools[q].is_bought}
+    bought = {q: count for q, count in servers.items() if data.pools[q].in_hall}
     if site.power_kw is not None:
         kw = {q: data.pools[q].server_kw * data.pools[q].pue_design for q in bought}
         reached = sum(kw[q] * count for q, count in bought.items())
@@ -191,6 +191,7 @@ def fleet_headroom(
                 if data.pools[q].server_type.accelerator.id == key
             )
             yield row_of("supply", float(most), float(used[key]), binding=used[key] + smallest_server > most, where=key)
+    yield from _of_sources(data, servers)
     if choices.max_accelerator_types is not None:
         most = choices.max_accelerator_types
         yield row_of("accelerator_types", float(most), float(len(used)), binding=len(used) >= most)
@@ -202,6 +203,29 @@ def fleet_headroom(
             needed = max(int(np.ceil(targets.spare_fraction * in_service - 1e-9)), targets.spare_servers)
             if needed:
                 yield row_of("spare_servers", float(needed), float(stand), binding=stand <= needed, where=type_id)
+
+
+def _of_sources(data: ProgramData, servers: Mapping[str, int]) -> Iterator[Headroom]:
+    """What providers rent out and what is owned."""
+    rented: dict[tuple[str, str], int] = {}
+    for q, count in servers.items():
+        pool = data.pools[q]
+        size = pool.server_type.accelerators
+        key = (pool.provider.casefold(), pool.server_type.accelerator.id)
+        if key in data.setting.provider_limits:
+            rented[key] = rented.get(key, 0) + count * size
+        if pool.owned is not None:
+            most = pool.owned.servers
+            yield row_of("inventory", float(most), float(count), binding=count >= most, where=q)
+    for (provider, accelerator), count in rented.items():
+        most = data.setting.provider_limits[provider, accelerator]
+        size = min(
+            data.pools[q].server_type.accelerators
+            for q in servers
+            if (data.pools[q].provider.casefold(), data.pools[q].server_type.accelerator.id) == (provider, accelerator)
+        )
+        where = f"{accelerator} from {provider}"
+        yield row_of("provider_supply", float(most), float(count), binding=count + size > most, where=where)
 
 
 def _near(reached: float, most: float, servers: Mapping[str, int]) -> bool:

@@ -19,11 +19,17 @@ class LinearSolution:
 class LinearRows:
     """Rows of a linear program as they come, solved by HiGHS."""
 
-    def __init__(self, columns: int) -> None:
-        self.cost = np.zeros(columns)
-        self.upper = np.full(columns, math.inf)
+    def __init__(self, columns: int = 0) -> None:
+        self.cost = [0.0] * columns
+        self.upper = [math.inf] * columns
         self._bounds: list[tuple[float, float]] = []
         self._entries: list[tuple[int, int, float]] = []
+
+    def column(self, cost: float, upper: float = math.inf) -> int:
+        """A further column from 0 on; its number."""
+        self.cost.append(cost)
+        self.upper.append(upper)
+        return len(self.cost) - 1
 
     def row(self, lower: float, upper: float) -> int:
         """A new row; its number."""
@@ -39,8 +45,9 @@ class LinearRows:
         entries = sorted(self._entries)
         counts = np.bincount([row for row, _, _ in entries], minlength=len(self._bounds))
         lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = self.cost.size, len(self._bounds)
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = self.cost, np.zeros(self.cost.size), self.upper
+        lp.num_col_, lp.num_row_ = len(self.cost), len(self._bounds)
+        lp.col_cost_, lp.col_upper_ = np.array(self.cost), np.array(self.upper)
+        lp.col_lower_ = np.zeros(len(self.cost))
         lp.row_lower_ = np.array([low for low, _ in self._bounds])
         lp.row_upper_ = np.array([high for _, high in self._bounds])
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.candidates import Candidates, FloatArray, IntArray
-from optimizer.costs import SETTING_COMPONENTS
 from optimizer.costs import recovery as recovery_costs
+from optimizer.costs import setting_terms
 from optimizer.costs.energy import pool_idle_kw
 from optimizer.costs.servers import tier_prices
 from optimizer.costs.term import Term
 from optimizer.performance.power import ServerPower, busy_power_kw
-from optimizer.pools import undominated_pools, undominated_schemes
+from optimizer.pools import undominated_offers, undominated_pools, undominated_schemes
 from optimizer.program_data import Offered, ProgramData, replicas_needed
 from optimizer.prune import prune
 from optimizer.screen import Screened, class_demand, demand_weights, not_dominated
@@ -125,7 +125,7 @@ def cost_terms(candidates: Candidates, rows: IntArray) -> tuple[Term, ...]:
     """Every cost term of the setting, and of preparing the schemes of the given rows."""
     setting = candidates.setting
     used = {int(index) for index in candidates.scheme_index[rows]}
-    terms = [term for _, component in SETTING_COMPONENTS for term in component(setting)]
+    terms = setting_terms(setting)
     terms += recovery_costs.terms(setting, [candidates.schemes[index] for index in sorted(used)])
     return tuple(terms)
 
@@ -148,6 +148,8 @@ def program_data(offer: Offer, without: Without = Without(), *, reduce: bool = T
     screened, candidates = offer.screened, offer.screened.candidates
     setting = candidates.setting
     pools = {pool.id: pool for pool in setting.pools if without.allows(pool)}
+    if reduce:
+        pools = undominated_offers(setting, pools)
     members: dict[str, list[str]] = {}
     for key, pool in pools.items():
         members.setdefault(pool.server_type.id, []).append(key)
@@ -162,7 +164,7 @@ def program_data(offer: Offer, without: Without = Without(), *, reduce: bool = T
             continue
         key = deployment_id(candidates, row, int(screened.concurrency[row]))
         spans = float(candidates.servers_per_replica[row])
-        homes = [q for q in members[server_type] if pools[q].is_bought or spans <= 1.0]
+        homes = [q for q in members[server_type] if pools[q].in_hall or spans <= 1.0]
         if not homes:
             continue
         deployments[key] = Offered(
@@ -193,10 +195,10 @@ def program_data(offer: Offer, without: Without = Without(), *, reduce: bool = T
         demand=offer.demand,
         capacity=capacity,
         terms=(),
-        max_replicas=_replica_bounds(deployments, capacity, offer.demand),
+        max_replicas=_replica_bounds(deployments, capacity, offer.demand, _least_availability(pools)),
         max_in_service=in_service,
         max_servers=_server_bounds(setting, pools, in_service),
-        idle_kw={key: pool_idle_kw(setting, pool) for key, pool in pools.items() if pool.is_bought},
+        idle_kw={key: pool_idle_kw(setting, pool) for key, pool in pools.items() if pool.in_hall},
     )
     data = data.with_terms(offer.terms)
     if offer.dominate and reduce:
@@ -209,17 +211,23 @@ def _largest(deployments: Iterable[Offered], capacity: dict[str, float], class_i
 
 
 def _replica_bounds(
-    deployments: dict[str, Offered], capacity: dict[str, float], demand: tuple[float, ...]
+    deployments: dict[str, Offered], capacity: dict[str, float], demand: tuple[float, ...], availability: float
 ) -> dict[str, int]:
     """No optimal plan has more replicas of ``d``: capacity beyond demand is less than one largest replica.
 
-    Were it more, some replica could be dropped: the least efficient one in use is needed at no level.
+    Were it more, some replica could be dropped: the least efficient one in use is needed at no level. Where servers may
+    be withdrawn a replica carries the share ``availability`` alone.
     """
     largest = [_largest(deployments.values(), capacity, index) for index in range(len(demand))]
     return {
-        key: replicas_needed(demand[one.class_index] + largest[one.class_index], capacity[key]) + 1
+        key: replicas_needed(demand[one.class_index] + largest[one.class_index], capacity[key] * availability) + 1
         for key, one in deployments.items()
     }
+
+
+def _least_availability(pools: dict[str, Pool]) -> float:
+    """Least share of its capacity that a replica carries in any pool."""
+    return min((pool.availability for pool in pools.values()), default=1.0)
 
 
 def _in_service_bounds(
@@ -250,9 +258,15 @@ def _server_bounds(setting: Setting, pools: dict[str, Pool], in_service: dict[st
     for key, pool in pools.items():
         server_type = pool.server_type
         count = in_service[server_type.id]
-        if pool.is_bought:
+        if pool.availability < 1.0:
+            # Each replica carries less, so more of them are needed.
+            count = math.ceil(count / pool.availability - 1e-9) + 1
+        if pool.in_hall:
             count += max(math.ceil(targets.spare_fraction * count - 1e-9), targets.spare_servers)
+        if pool.is_bought:
             count = max(count, cheaper_step(server_type, count))
+        if pool.owned is not None:
+            count = min(count, pool.owned.servers)
         supply = setting.instance.choices.supply.get(server_type.accelerator.id)
         result[key] = count if supply is None else min(count, supply // server_type.accelerators)
     return result

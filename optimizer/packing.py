@@ -10,28 +10,40 @@ from optimizer.program_data import ProgramData
 
 
 def pack(data: ProgramData, fleet: Fleet) -> tuple[PackedServers, ...]:
-    """Which replicas stand on which servers, like servers together."""
+    """Which replicas stand on which servers, like servers together; by level where servers are paid by level."""
     packed = []
     for q in fleet.servers:
-        accelerators = data.pools[q].server_type.accelerators
-        members = sorted(
-            ((data.deployments[d].width, d, count) for (d, p), count in fleet.replicas.items() if p == q),
-            key=lambda item: (-item[0], item[1]),
-        )
-        for width, d, count in members:
-            if width > accelerators:
-                spans = round(data.deployments[d].servers_per_replica)
-                packed.append(PackedServers(pool=q, servers=spans * count, replicas={d: count}))
-        narrow = [(width, d, count) for width, d, count in members if width <= accelerators]
-        if q in fleet.fillings:
-            like = _into_fillings(narrow, data.patterns_by_pool[q], fleet.fillings[q])
-        else:
-            like = _nested(narrow, accelerators)
-        for held, times in like:
-            packed.append(
-                PackedServers(pool=q, servers=times, replicas={d: n * times for d, n in sorted(held.items())})
-            )
+        for place, level in enumerate(data.levels_of(q)):
+            counts = {
+                d: fleet.running[d, p][place] if q in data.elastic else count
+                for (d, p), count in fleet.replicas.items()
+                if p == q
+            }
+            packed += _packed(data, fleet, q, level, {d: count for d, count in counts.items() if count})
     return tuple(packed)
+
+
+def _packed(data: ProgramData, fleet: Fleet, q: str, level: str, counts: Mapping[str, int]) -> list[PackedServers]:
+    """Servers of one pool, at one level."""
+    accelerators = data.pools[q].server_type.accelerators
+    at = list(data.billed_levels).index(level) if q in data.elastic else None
+    members = sorted(
+        ((data.deployments[d].width, d, count) for d, count in counts.items()), key=lambda item: (-item[0], item[1])
+    )
+    packed = []
+    for width, d, count in members:
+        if width > accelerators:
+            spans = round(data.deployments[d].servers_per_replica)
+            packed.append(PackedServers(pool=q, servers=spans * count, replicas={d: count}, level=at))
+    narrow = [(width, d, count) for width, d, count in members if width <= accelerators]
+    if (q, level) in fleet.fillings:
+        like = _into_fillings(narrow, data.patterns_by_pool[q], fleet.fillings[q, level])
+    else:
+        like = _nested(narrow, accelerators)
+    for held, times in like:
+        replicas = {d: n * times for d, n in sorted(held.items())}
+        packed.append(PackedServers(pool=q, servers=times, replicas=replicas, level=at))
+    return packed
 
 
 Narrow = list[tuple[int, str, int]]

@@ -109,6 +109,11 @@ class Deployment(Shape):
         description="Requests per second served at each level that has hours, in their order; also at a peak without"
         " hours where the tariff charges for it."
     )
+    replicas_by_level: tuple[int, ...] = Field(
+        (),
+        description="Replicas that run at each level that has hours, on servers that are paid by level; empty: all of "
+        "them always.",
+    )
     prediction: Prediction
 
 
@@ -119,9 +124,15 @@ class ServerGroup(Shape):
     server_type: str
     accelerator: str
     accelerators_per_server: int
-    sourcing: Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr"]
-    cooling: str | None = Field(description="Cooling option of bought servers.")
-    servers: int = Field(description="All servers of the pool, spares included.")
+    sourcing: Literal["owned", "buy", "on_demand", "reserved_1yr", "reserved_3yr", "spot"]
+    provider: str = Field("", description="Who rents them out; empty where the planner states the price.")
+    region: str = Field("", description="Where they are rented.")
+    cooling: str | None = Field(description="Cooling option of servers in the planner's hall.")
+    servers: int = Field(description="All servers of the pool, spares included; the most of any level.")
+    servers_by_level: tuple[int, ...] = Field(
+        (),
+        description="Servers that run at each level that has hours, where they are paid by level; empty: all, always.",
+    )
     in_service: int
     spare: int
     racks: int = Field(description="Racks they fill; 0 for rented servers.")
@@ -135,6 +146,10 @@ class PackedServers(Shape):
 
     pool: str
     servers: int
+    level: int | None = Field(
+        None,
+        description="Which of the levels that have hours, where servers are paid by level; null: every level.",
+    )
     replicas: dict[str, int] = Field(description="Replicas of each deployment, by id, on this set of servers together.")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import Offered, Pair, ProgramData
-from optimizer.setting import Pool
+from optimizer.setting import Pool, Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,45 @@ class _Figures:
     capital_usd: float
 
 
+def undominated_offers(setting: Setting, pools: Mapping[str, Pool]) -> dict[str, Pool]:
+    """Pools without rented ones that another offer of the same server type replaces at no more cost.
+
+    Offer ``b`` replaces ``a`` when it costs no more an accelerator-hour, serves as much of the paid time, has no limit
+    of its provider's supply, and is paid by load level or ``a`` is not. Proof: move every server of ``a`` to ``b``,
+    level by level; nothing but price and the provider's limit tells the two apart. Of equals the first stays.
+    """
+    rented: dict[str, list[Pool]] = {}
+    for pool in pools.values():
+        if not pool.in_hall:
+            rented.setdefault(pool.server_type.id, []).append(pool)
+    removed: set[str] = set()
+    for members in rented.values():
+        for place, a in enumerate(members):
+            for other, b in enumerate(members):
+                if other == place or b.id in removed or not _replaces(setting, b, a):
+                    continue
+                if other < place or not _replaces(setting, a, b):
+                    removed.add(a.id)
+                    break
+    return {key: pool for key, pool in pools.items() if key not in removed}
+
+
+def _replaces(setting: Setting, b: Pool, a: Pool) -> bool:
+    limited = (b.provider.casefold(), b.server_type.accelerator.id) in setting.provider_limits
+    return (
+        b.rent_price.usd <= a.rent_price.usd
+        and b.availability >= a.availability
+        and not limited
+        and (setting.is_elastic(b) or not setting.is_elastic(a))
+    )
+
+
 def undominated_pools(data: ProgramData) -> tuple[str, ...]:
     """Pools that some optimal plan may need, in the order of ``data.pools``.
 
     Pool ``a`` of a server type is dominated by pool ``b`` of the same type when all of these hold:
 
-    * both are rented and ``b`` costs no more; or both are bought and
+    * both are rented and ``b`` replaces it as an offer (``undominated_offers``); or both are bought and
     * one server of ``b`` costs no more a year than one of ``a``, with any deployment busy at any load levels for any
       share of them (cost is linear in these shares), even if moving servers there needs more racks; and no more capital
       when capital is limited;
@@ -61,15 +94,14 @@ def dominating_pools(data: ProgramData) -> dict[str, set[str]]:
     better: dict[str, set[str]] = {}
     for type_id, members in groups.items():
         bought = [q for q in members if data.pools[q].is_bought]
-        rented = [q for q in members if not data.pools[q].is_bought]
+        rented = [q for q in members if not data.pools[q].in_hall]
         figures = {q: _figures(data, data.pools[q], by_type.get(type_id, [])) for q in bought}
+        for q in members:
+            better[q] = set()
         for a in bought:
             better[a] = {b for b in bought if b != a and _no_worse(data, a, b, figures)}
         for a in rented:
-            price = data.pools[a].server_type.rent[data.pools[a].sourcing].usd
-            better[a] = {
-                b for b in rented if b != a and data.pools[b].server_type.rent[data.pools[b].sourcing].usd <= price
-            }
+            better[a] = {b for b in rented if b != a and _replaces(data.setting, data.pools[b], data.pools[a])}
     return {
         a: {b for b in members if not data.pools[a].is_bought or _plants_allow(data, a, b, better, groups)}
         for a, members in better.items()
@@ -195,9 +227,9 @@ def dominating_schemes(data: ProgramData) -> dict[str, set[str]]:
 def _needs(data: ProgramData, one: Offered) -> tuple[int, str, int, float, float, float]:
     """Class and server type of a deployment, then width, share of a server, capacity and energy per unit of demand."""
     capacity = data.capacity[one.id]
-    bought = [data.pools[q] for q in data.server_types[one.server_type] if data.pools[q].is_bought]
+    hall = [data.pools[q] for q in data.server_types[one.server_type] if data.pools[q].in_hall]
     # Rented servers' energy is in their price.
-    energy = data.busy_kwh_per_request_rate(one, bought[0]) / one.demand_weight if bought else 0.0
+    energy = data.busy_kwh_per_request_rate(one, hall[0]) / one.demand_weight if hall else 0.0
     return one.class_index, one.server_type, one.width, one.servers_per_replica, capacity, energy
 
 

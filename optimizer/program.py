@@ -59,11 +59,12 @@ def state_program(model: Any, data: ProgramData) -> None:
 def add_variables(model: Any, data: ProgramData) -> None:
     """Decision variables with bounds that no optimal plan exceeds."""
     model.Replicas = Var(
-        list(data.pairs),
+        [(d, q) for d, q in data.pairs if q not in data.elastic],
         domain=NonNegativeIntegers,
         bounds=lambda _m, d, _q: (0, data.max_replicas[d]),
         doc="replicas of a deployment in a pool",
     )
+    add_elastic_variables(model, data)
     model.Rate = Var(
         [(d, q, level) for d, q in data.pairs for level in data.billed_levels],
         domain=NonNegativeReals,
@@ -76,22 +77,39 @@ def add_variables(model: Any, data: ProgramData) -> None:
         doc="servers of a pool, spares included",
     )
     model.Spare = Var(
-        list(data.bought) if data.has_spares() else [],
+        list(data.hall) if data.has_spares() else [],
         domain=NonNegativeIntegers,
         bounds=lambda _m, q: (0, data.max_servers[q]),
-        doc="spare servers of a bought pool",
+        doc="spare servers of a pool in the hall",
     )
     model.Racks = Var(
-        [q for q in data.bought if data.pools[q].per_rack > 1],
+        [q for q in data.hall if data.pools[q].per_rack > 1],
         domain=NonNegativeIntegers,
         bounds=lambda _m, q: (0, -(-data.max_servers[q] // data.pools[q].per_rack)),
-        doc="racks of a bought pool",
+        doc="racks of a pool in the hall",
     )
     model.TypeUsed = Var(list(types_with_switch(data)), domain=Binary, doc="an accelerator type is used")
     model.InService = Expression(
         list(data.pools),
         rule=lambda m, q: m.Servers[q] - m.Spare[q] if q in m.Spare else m.Servers[q],
         doc="servers that carry replicas",
+    )
+
+
+def add_elastic_variables(model: Any, data: ProgramData) -> None:
+    """Decisions by load level, for pools whose servers are paid in the levels that use them only."""
+    levels = list(data.billed_levels)
+    model.Running = Var(
+        [(d, q, level) for d, q in data.pairs if q in data.elastic for level in levels],
+        domain=NonNegativeIntegers,
+        bounds=lambda _m, d, _q, _level: (0, data.max_replicas[d]),
+        doc="replicas of a deployment that run at a level, in a pool paid by level",
+    )
+    model.Used = Var(
+        [(q, level) for q in data.pools if q in data.elastic for level in levels],
+        domain=NonNegativeIntegers,
+        bounds=lambda _m, q, _level: (0, data.max_servers[q]),
+        doc="servers that are paid at a level",
     )
 
 
@@ -103,8 +121,13 @@ def types_with_switch(data: ProgramData) -> list[str]:
 def add_quantities(model: Any, data: ProgramData) -> None:
     """What cost terms are multiplied with, where it is not a variable itself."""
     model.SpaceKw = Expression(
-        expr=linear((data.pools[q].server_kw, model.Servers[q]) for q in data.bought),
-        doc="IT peak of bought servers, kW",
+        expr=linear((data.pools[q].server_kw, model.Servers[q]) for q in data.hall),
+        doc="IT peak of servers in the hall, kW",
+    )
+    model.ServerHours = Expression(
+        [q for q in data.pools if q in data.elastic],
+        rule=lambda m, q: linear((level.hours_per_year, m.Used[q, name]) for name, level in data.billed_levels.items()),
+        doc="hours a year of servers paid by level",
     )
 
     by_pool: dict[str, list[str]] = {}
@@ -122,7 +145,7 @@ def add_quantities(model: Any, data: ProgramData) -> None:
 
     every = {name: level.hours_per_year for name, level in levels.items() if level.hours_per_year > 0.0}
     model.BusyKwh = Expression(
-        list(data.bought), rule=lambda m, q: busy_kw(m, q, every), doc="energy above idle, kWh a year before PUE"
+        list(data.hall), rule=lambda m, q: busy_kw(m, q, every), doc="energy above idle, kWh a year before PUE"
     )
     model.LevelKwh = Expression(
         [key[1:] for key in data.yearly_by_quantity if key[0] == "LevelKwh"],

@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from itertools import islice, pairwise
 from typing import Any, Final
 
+from optimizer.costs.cooling import heat_paths
 from optimizer.costs.environment import water_m3_per_kwh
 from optimizer.costs.servers import tier_prices
 from optimizer.costs.term import QuantityKey, Term
@@ -14,6 +15,8 @@ from optimizer.setting import LoadLevel, Pool, Setting
 from optimizer.units import HOURS_PER_YEAR
 
 Pair = tuple[str, str]
+#: Stands for every level, where servers are paid at all of them.
+ALWAYS = "always"
 
 #: Name of the load level at the peak.
 PEAK: Final = "0"
@@ -98,6 +101,37 @@ class ProgramData:
         return tuple(key for key, pool in self.pools.items() if pool.is_bought)
 
     @cached_property
+    def hall(self) -> tuple[str, ...]:
+        """Ids of pools in the planner's hall: bought and owned."""
+        return tuple(key for key, pool in self.pools.items() if pool.in_hall)
+
+    @cached_property
+    def elastic(self) -> frozenset[str]:
+        """Ids of pools whose servers are paid by load level."""
+        return frozenset(key for key, pool in self.pools.items() if self.setting.is_elastic(pool))
+
+    @cached_property
+    def peak_level(self) -> str:
+        """Name of the peak among the levels that last; asked only where servers are paid by level."""
+        return next(iter(self.billed_levels))
+
+    def pair_capacity(self, d: str, q: str) -> float:
+        """Capacity of one replica of a deployment in a pool, less what is lost where servers may be withdrawn."""
+        return self.capacity[d] * self.pools[q].availability
+
+    def served_per_s(self, d: str, q: str) -> float:
+        """Requests/s that one replica of a deployment may serve in a pool."""
+        return self.deployments[d].requests_per_s * self.utilization * self.pools[q].availability
+
+    def levels_of(self, q: str) -> tuple[str, ...]:
+        """Levels at which a pool's replicas are counted apart; ``always`` where they run at every level."""
+        return tuple(self.billed_levels) if q in self.elastic else (ALWAYS,)
+
+    def replicas(self, model: Any, d: str, q: str, level: str) -> Any:
+        """The program's replicas of a deployment in a pool that run at a level."""
+        return model.Running[d, q, level] if q in self.elastic else model.Replicas[d, q]
+
+    @cached_property
     def server_types(self) -> dict[str, tuple[str, ...]]:
         """Pools by server type."""
         result: dict[str, list[str]] = {}
@@ -118,20 +152,14 @@ class ProgramData:
         """Plant id -> pool id -> heat (kW) that one server of the pool sends to the plant.
 
         A liquid option captures a share of the heat; the rest stays in the air and goes to the residual air plant.
-        Air options, rear doors included, take all of it.
+        Air options, rear doors included, take all of it. Owned servers' plants stand.
         """
         result: dict[str, dict[str, float]] = {}
-        residual = self.setting.residual.id
         for key in self.bought:
             pool = self.pools[key]
-            option = pool.cooling
-            assert option is not None
-            share = option.liquid_capture_typical_fraction if option.medium == "liquid" else 1.0
-            plant = result.setdefault(option.id, {})
-            plant[key] = plant.get(key, 0.0) + pool.server_kw * share
-            if share < 1.0:
-                air = result.setdefault(residual, {})
-                air[key] = air.get(key, 0.0) + pool.server_kw * (1.0 - share)
+            for option, share in heat_paths(self.setting, pool):
+                plant = result.setdefault(option.id, {})
+                plant[key] = plant.get(key, 0.0) + pool.server_kw * share
         return result
 
     @cached_property
@@ -141,6 +169,7 @@ class ProgramData:
         Were it more, one replica could be dropped: the least efficient one in use is needed at no level.
         """
         members: list[list[float]] = [[] for _ in self.demand]
+        # Where servers may be withdrawn a replica carries less: this bounds it too.
         for key, one in self.deployments.items():
             members[one.class_index].append(self.capacity[key])
         return tuple(demand + max(own, default=0.0) for demand, own in zip(self.demand, members, strict=True))
@@ -160,7 +189,7 @@ class ProgramData:
                 + (yearly.get(("PeakKw", q), 0.0) if name == PEAK else 0.0)
                 for name, level in self.billed_levels.items()
             }
-            for q in self.bought
+            for q in self.hall
         }
 
     def carbon_t_per_kwh(self, pool: Pool) -> float:
@@ -180,7 +209,7 @@ class ProgramData:
             ("water_m3_per_year", site.water_m3_per_year, water_m3_per_kwh),
         )
         return tuple(
-            (name, most, {q: per_kwh(self.pools[q]) for q in self.bought})
+            (name, most, {q: per_kwh(self.pools[q]) for q in self.hall})
             for name, most, per_kwh in caps
             if most is not None
         )
@@ -241,10 +270,11 @@ class ProgramData:
         schemes = {one.scheme for one in self.deployments.values()}
         allowed = {
             "Servers": set(self.pools),
-            "BusyKwh": set(self.bought),
-            "LevelKwh": set(self.bought),
-            "PeakKw": set(self.bought),
-            "Racks": set(self.bought),
+            "BusyKwh": set(self.hall),
+            "LevelKwh": set(self.hall),
+            "PeakKw": set(self.hall),
+            "Racks": set(self.hall),
+            "ServerHours": set(self.elastic),
             "PlantKw": plants,
             "PlantBuilt": plants,
             "FabricAccelerators": fabrics,
@@ -254,7 +284,7 @@ class ProgramData:
         def counts(term: Term) -> bool:
             family, *index = term.quantity
             if family in ("SpaceKw", "SiteUsed"):
-                return bool(self.bought)
+                return bool(self.hall)
             if family in ("TierServers", "TierUsed"):
                 return tuple(index) in tiers
             return index[0] in allowed[family]
@@ -271,9 +301,9 @@ class ProgramData:
         """The same data with fewer pairs, and without pools, deployments and costs that none of them needs."""
         pairs = tuple(kept)
         homes, needed = {q for _, q in pairs}, {d for d, _ in pairs}
-        # Spares may stand in any bought pool of a type that has servers in service.
-        spared = {self.pools[q].server_type.id for q in homes if self.pools[q].is_bought and self.has_spares()}
-        pools = {q: p for q, p in self.pools.items() if q in homes or (p.is_bought and p.server_type.id in spared)}
+        # Spares may stand in any pool of the hall of a type that has servers in service.
+        spared = {self.pools[q].server_type.id for q in homes if self.pools[q].in_hall and self.has_spares()}
+        pools = {q: p for q, p in self.pools.items() if q in homes or (p.in_hall and p.server_type.id in spared)}
         deployments = {d: one for d, one in self.deployments.items() if d in needed}
         return replace(self, pools=pools, pairs=pairs, deployments=deployments).with_terms(self.terms)
 

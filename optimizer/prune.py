@@ -27,11 +27,8 @@ def prune(data: ProgramData) -> ProgramData:
     data = _affordable(data, limit)
     bound, extra = lower_bound(data)
     kept = [pair for pair, more in zip(data.pairs, extra, strict=True) if bound + more <= limit]
-    start: dict[tuple[str, ...], float] = {("Replicas", *pair): float(count) for pair, count in plan.replicas.items()}
-    start |= {("Servers", q): float(count) for q, count in plan.servers.items()}
-    start |= {("Spare", q): float(count) for q, count in plan.spare.items()}
     # The simple plan's own pairs are kept: each costs no more than the plan.
-    return replace(data.only_pairs(kept), start=start)
+    return replace(data.only_pairs(kept), start=plan.start())
 
 
 def prune_between(data: ProgramData, least_demand: tuple[float, ...], limit: float) -> ProgramData:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from optimizer.linear_rows import LinearRows
 from optimizer.program_data import Pair, ProgramData
@@ -13,9 +14,23 @@ _ROUNDING = 1e-5
 _TOLERANCE = 1e-9
 
 
-def serving_rates(
-    data: ProgramData, replicas: Mapping[Pair, int], servers: Mapping[str, int]
-) -> dict[Pair, tuple[float, ...]]:
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Replicas that run always, and those that run by level, on servers that are paid by level."""
+
+    always: Mapping[Pair, int]
+    by_level: Mapping[Pair, tuple[int, ...]] = field(default_factory=dict)
+
+    def at(self, pair: Pair, place: int) -> int:
+        """Replicas at the level of a place."""
+        return self.by_level[pair][place] if pair in self.by_level else self.always.get(pair, 0)
+
+    def pairs(self) -> list[Pair]:
+        """Every pair with replicas."""
+        return [*self.always, *self.by_level]
+
+
+def serving_rates(data: ProgramData, replicas: Counts, servers: Mapping[str, int]) -> dict[Pair, tuple[float, ...]]:
     """Requests/s of each pair at each billed level, at the least energy cost that keeps the caps on carbon and water.
 
     With replicas given, the best split of a class's demand fills the deployments with the cheapest energy per unit of
@@ -31,23 +46,23 @@ def serving_rates(
 def _cost(data: ProgramData, pair: Pair, level: str) -> float:
     """USD a year of one unit of demand served by a pair at a level."""
     one, pool = data.deployments[pair[0]], data.pools[pair[1]]
-    if not pool.is_bought:
+    if not pool.in_hall:
         return 0.0
     per_kw = data.usd_per_busy_kw[pool.id][level]
     return data.busy_kwh_per_request_rate(one, pool) * per_kw / one.demand_weight
 
 
-def _cheapest(data: ProgramData, replicas: Mapping[Pair, int]) -> dict[Pair, tuple[float, ...]]:
-    rates: dict[Pair, list[float]] = {pair: [] for pair in replicas}
-    for name, level in data.billed_levels.items():
+def _cheapest(data: ProgramData, replicas: Counts) -> dict[Pair, tuple[float, ...]]:
+    rates: dict[Pair, list[float]] = {pair: [] for pair in replicas.pairs()}
+    for place, (name, level) in enumerate(data.billed_levels.items()):
         for b, demand in enumerate(data.demand):
-            mine = [pair for pair in replicas if data.deployments[pair[0]].class_index == b]
+            mine = [pair for pair in replicas.pairs() if data.deployments[pair[0]].class_index == b]
             left = level.fraction * demand
             costs = [(_cost(data, pair, name), position) for position, pair in enumerate(mine)]
             served = {}
             for _, position in sorted(costs):
                 d, q = mine[position]
-                part = min(left, data.capacity[d] * replicas[d, q])
+                part = min(left, data.pair_capacity(d, q) * replicas.at((d, q), place))
                 served[d, q] = part
                 left -= part
             total = sum(served.values())
@@ -77,11 +92,12 @@ def _keeps_caps(data: ProgramData, rates: Mapping[Pair, tuple[float, ...]], serv
 
 
 def _within_caps(
-    data: ProgramData, replicas: Mapping[Pair, int], servers: Mapping[str, int]
+    data: ProgramData, replicas: Counts, servers: Mapping[str, int]
 ) -> dict[Pair, tuple[float, ...]] | None:
     """The cheapest split that keeps the caps; columns are shares of a class's demand. None where there is none."""
     names = [name for name, level in data.billed_levels.items() if level.fraction > 0.0]
-    columns = [(pair, name) for name in names for pair in replicas]
+    places = {name: place for place, name in enumerate(data.billed_levels)}
+    columns = [(pair, name) for name in names for pair in replicas.pairs()]
     rows = LinearRows(len(columns))
     served = {
         (b, name): rows.row(data.billed_levels[name].fraction, data.billed_levels[name].fraction)
@@ -97,7 +113,7 @@ def _within_caps(
         one = data.deployments[d]
         demand = data.demand[one.class_index]
         rows.cost[column] = _cost(data, (d, q), name) * demand
-        rows.upper[column] = data.capacity[d] * replicas[d, q] / demand
+        rows.upper[column] = data.pair_capacity(d, q) * replicas.at((d, q), places[name]) / demand
         rows.entry(served[one.class_index, name], column, 1.0)
         for row, scale, per_kwh in caps:
             if q in per_kwh:
@@ -107,10 +123,10 @@ def _within_caps(
     if found is None:
         return None
     shares = dict(zip(columns, found.values, strict=True))
-    rates: dict[Pair, list[float]] = {pair: [] for pair in replicas}
+    rates: dict[Pair, list[float]] = {pair: [] for pair in replicas.pairs()}
     for name, level in data.billed_levels.items():
         for b, demand in enumerate(data.demand):
-            mine = [pair for pair in replicas if data.deployments[pair[0]].class_index == b]
+            mine = [pair for pair in replicas.pairs() if data.deployments[pair[0]].class_index == b]
             parts = {pair: max(0.0, shares.get((pair, name), 0.0)) * demand for pair in mine}
             total = math.fsum(parts.values())
             _note(data, rates, parts, level.fraction * demand / total if total else 1.0)

@@ -4,21 +4,23 @@ What the planner wrote and the catalogue are brought together once; candidates, 
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
 from optimizer.catalog import Catalog
-from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, Fabric, PurchasePrice, RentalOffer, Trust
+from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, Fabric, PurchasePrice
 from optimizer.instance.model import Instance
 from optimizer.instance.workload import RequestClass
 from optimizer.levels import LoadLevel as LoadLevel
 from optimizer.levels import load_levels as load_levels
 from optimizer.levels import mean_price
 from optimizer.performance.cooling import CoolingPhysics, HeatPath, annual_pue, design_pue
+from optimizer.pool import Owned
+from optimizer.pool import Pool as Pool
+from optimizer.pool import Price as Price
+from optimizer.pool import ServerType as ServerType
+from optimizer.pool import Sourcing as Sourcing
+from optimizer.rental import Offered, provider_limits, rental_offers, rented_pools
 from optimizer.units import G_PER_TONNE, HOURS_PER_YEAR, W_PER_KW
-
-Sourcing = Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr"]
-RENTAL_TERMS: tuple[Sourcing, ...] = ("on_demand", "reserved_1yr", "reserved_3yr")
 
 #: Share of a server's power that its fans take in air; facility figure ``server_fan_share_air``.
 FAN_FIGURE = "server_fan_share_air"
@@ -28,58 +30,6 @@ RESIDUAL_AIR_OPTION = "air_containment_econ"
 SAME_PRICE = 1e-9
 #: A system this high is a rack of its own.
 WHOLE_RACK_UNITS = 42
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """A price with where it comes from."""
-
-    usd: float
-    source: str
-    as_of: str
-    trust: Trust
-
-
-@dataclass(frozen=True, slots=True)
-class ServerType:
-    """An accelerator and how many of it stand in one server.
-
-    ``server_usd`` is None where it can only be rented; ``rent`` maps a term to its price per accelerator-hour.
-    ``discounts`` are (from_servers, discount_fraction), rising.
-    """
-
-    id: str
-    accelerator: Accelerator
-    accelerators: int
-    server_usd: Price | None
-    discounts: tuple[tuple[int, float], ...]
-    discount_kind: Literal["all_units", "incremental"]
-    rent: dict[Sourcing, Price]
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Servers of one type got in one way and cooled in one way; powers are of one server, its network included."""
-
-    id: str
-    server_type: ServerType
-    sourcing: Sourcing
-    cooling: CoolingOption | None
-    per_rack: int
-    fan_factor: float
-    network_kw: float
-    server_kw: float
-    pue_mean: float
-    pue_design: float
-
-    @property
-    def is_bought(self) -> bool:
-        """Bought servers stand in the planner's hall; rented ones do not."""
-        return self.sourcing == "buy"
-
-    def loaded_kw(self, air_kw: float) -> float:
-        """Power (kW) of one server of this pool that draws ``air_kw`` in air without its network."""
-        return air_kw * self.fan_factor + self.network_kw
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +57,20 @@ class Setting:
     classes: tuple[RequestClass, ...]
     electricity: Price
     residual: CoolingOption
+    provider_limits: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def follows_load(self) -> bool:
+        """Whether the load below the peak is known by the hour, so that servers may be paid in the hours that use them.
+
+        A mean alone does not say how long the peak lasts: servers for it would look free.
+        """
+        lasting = [level for level in self.levels if level.hours_per_year > 0.0]
+        return len(lasting) > 1 and self.levels[0].hours_per_year > 0.0
+
+    def is_elastic(self, pool: Pool) -> bool:
+        """Whether servers of a pool are paid by load level, in the levels that use them only."""
+        return pool.is_hourly and self.follows_load
 
     @property
     def has_hourly_prices(self) -> bool:
@@ -154,21 +118,27 @@ def instance_catalog(instance: Instance, catalog: Catalog) -> Catalog:
 def build_setting(instance: Instance, catalog: Catalog) -> Setting:
     """Bring instance and catalogue together (docs/method.md sections 1, 4 and 5)."""
     catalog = instance_catalog(instance, catalog)
-    server_types = tuple(_server_types(instance, catalog))
+    offers = rental_offers(instance, catalog)
+    limits = provider_limits(instance, catalog)
+    owned = {catalog.resolve_accelerator(one.accelerator) for one in instance.inventory}
+    server_types = tuple(_server_types(instance, catalog, offers, owned))
     fabrics = {
         speed: catalog.fabric_for(speed)
-        for speed in sorted({one.accelerator.scale_out_gb_s for one in server_types if one.server_usd is not None})
+        for speed in sorted(
+            {
+                one.accelerator.scale_out_gb_s
+                for one in server_types
+                if one.server_usd is not None or one.accelerator.id in owned
+            }
+        )
     }
     pools: list[Pool] = []
     refusals: list[RackRefusal] = []
     for server_type in server_types:
+        _owned_pools(instance, catalog, server_type, fabrics, pools, refusals)
         if server_type.server_usd is not None and "buy" in instance.choices.sourcing:
             _bought_pools(instance, catalog, server_type, fabrics, pools, refusals)
-        pools += [
-            Pool(f"{server_type.id}/{term}", server_type, term, None, 0, 1.0, 0.0, 0.0, 1.0, 1.0)
-            for term in RENTAL_TERMS
-            if term in instance.choices.sourcing and term in server_type.rent
-        ]
+        pools += rented_pools(instance, server_type, offers.get(server_type.accelerator.id, ()), limits)
     return Setting(
         instance=instance,
         catalog=catalog,
@@ -180,33 +150,28 @@ def build_setting(instance: Instance, catalog: Catalog) -> Setting:
         classes=instance.workload.all_classes(),
         electricity=_electricity(instance, catalog),
         residual=catalog.cooling[RESIDUAL_AIR_OPTION],
+        provider_limits=limits,
     )
 
 
-def _server_types(instance: Instance, catalog: Catalog) -> list[ServerType]:
+def _server_types(
+    instance: Instance, catalog: Catalog, offers: dict[str, tuple[Offered, ...]], owned: set[str]
+) -> list[ServerType]:
+    """Server types that can be had; those that are only owned can be had in no other way."""
     result = []
-    offers = catalog.cheapest_offers(price_classes=instance.economics.price_classes)
-    for key in chosen_accelerators(instance, catalog):
+    chosen = chosen_accelerators(instance, catalog)
+    for key in sorted({*chosen, *owned}):
         row = catalog.accelerators[key]
         own = instance.economics.prices.get(key)
         rents: dict[int, dict[Sourcing, Price]] = {}
-        for (accelerator, count, offered), offer in sorted(offers.items()):
-            if accelerator == key and offered != "spot":
-                size = _rented_unit(row, count)
-                price = _offer_price(offer, offered)
-                if size is not None and (offered not in rents.get(size, {}) or price.usd < rents[size][offered].usd):
-                    rents.setdefault(size, {})[offered] = price
-        if own is not None:
-            for term in RENTAL_TERMS:
-                usd = getattr(own, f"{term}_usd_per_hour")
-                if usd is not None:
-                    # The planner's price holds for every size of instance of that accelerator.
-                    for unit in {row.accelerators_per_server, *rents}:
-                        rents.setdefault(unit, {})[term] = Price(usd, "stated by the user", "", "user")
+        for offer in offers.get(key, ()) if key in chosen else ():
+            if offer.term != "spot" or "spot" in instance.choices.sourcing:
+                # Cheapest first.
+                rents.setdefault(offer.accelerators, {}).setdefault(offer.term, offer.price)
         for unit in sorted({row.accelerators_per_server, *rents}, reverse=True):
             whole = unit == row.accelerators_per_server
-            server_usd = server_price(instance, catalog, key) if whole else None
-            if server_usd is None and not rents.get(unit):
+            server_usd = server_price(instance, catalog, key) if whole and key in chosen else None
+            if server_usd is None and not rents.get(unit) and not (whole and key in owned):
                 continue
             result.append(
                 ServerType(
@@ -224,19 +189,6 @@ def _server_types(instance: Instance, catalog: Catalog) -> list[ServerType]:
     return result
 
 
-def _rented_unit(row: Accelerator, count: int) -> int | None:
-    """Accelerators of the server type that a rented instance of ``count`` belongs to."""
-    if row.accelerators_per_server > row.accelerators_per_host and count == row.accelerators_per_host:
-        # A rack-scale system rented by the tray: replicas may span the trays of a rack, so the rack is the unit.
-        return row.accelerators_per_server
-    return count if count <= row.accelerators_per_server else None
-
-
-def _offer_price(offer: RentalOffer, term: Sourcing) -> Price:
-    usd = getattr(offer, f"{term}_usd_per_accelerator_hour")
-    return Price(float(usd), f"{offer.provider} {offer.instance}: {offer.source}", offer.as_of, offer.trust)
-
-
 def server_price(instance: Instance, catalog: Catalog, key: str) -> Price | None:
     own = instance.economics.prices.get(key)
     if own is not None and own.server_usd is not None:
@@ -247,6 +199,32 @@ def server_price(instance: Instance, catalog: Catalog, key: str) -> Price | None
     usd = {"low": row.low_usd, "typical": row.typical_usd, "high": row.high_usd}[instance.economics.price_level]
     scale = catalog.accelerators[key].accelerators_per_server / row.accelerators
     return Price(usd * scale, row.source, row.as_of, row.trust)
+
+
+def _owned_pools(
+    instance: Instance,
+    catalog: Catalog,
+    server_type: ServerType,
+    fabrics: dict[float, tuple[Fabric, ...]],
+    pools: list[Pool],
+    refusals: list[RackRefusal],
+) -> None:
+    """Pools of the inventory: whole servers in the cooling that they stand in."""
+    row = server_type.accelerator
+    if server_type.accelerators != row.accelerators_per_server:
+        return
+    for one in instance.inventory:
+        if catalog.resolve_accelerator(one.accelerator) == row.id:
+            owned = Owned(
+                servers=one.servers,
+                remaining_life_years=one.remaining_life_years,
+                upkeep_usd_per_year=one.upkeep_usd_per_server_year,
+                book_value_usd=one.book_value_usd,
+                new_server=server_price(instance, catalog, row.id),
+            )
+            option = catalog.cooling[catalog.resolve("cooling", one.cooling)]
+            pool = bought_pool(instance, catalog, server_type, fabrics, option, owned)
+            _placed(instance, pool, option, pools, refusals)
 
 
 def _bought_pools(
@@ -262,12 +240,19 @@ def _bought_pools(
         if not can_cool(row, option):
             continue
         pool = bought_pool(instance, catalog, server_type, fabrics, option)
-        if pool.per_rack == 0:
-            rack_kw = rack_limit_kw(instance, row, option)
-            reason = f"one server takes {pool.server_kw:.1f} kW, a rack {rack_kw:.1f} kW"
-            refusals.append(RackRefusal(server_type.id, option.id, rack_kw, pool.server_kw, reason))
-            continue
+        _placed(instance, pool, option, pools, refusals)
+
+
+def _placed(
+    instance: Instance, pool: Pool, option: CoolingOption, pools: list[Pool], refusals: list[RackRefusal]
+) -> None:
+    """Add a pool, or the reason why no rack takes it."""
+    if pool.per_rack:
         pools.append(pool)
+        return
+    rack_kw = rack_limit_kw(instance, pool.server_type.accelerator, option)
+    reason = f"one server takes {pool.server_kw:.1f} kW, a rack {rack_kw:.1f} kW"
+    refusals.append(RackRefusal(pool.server_type.id, option.id, rack_kw, pool.server_kw, reason))
 
 
 def can_cool(row: Accelerator, option: CoolingOption) -> bool:
@@ -281,17 +266,22 @@ def bought_pool(
     server_type: ServerType,
     fabrics: dict[float, tuple[Fabric, ...]],
     option: CoolingOption,
+    owned: Owned | None = None,
 ) -> Pool:
-    """Bought servers of one type under one cooling option; ``per_rack`` is 0 where a rack takes none."""
+    """Servers of one type in the hall under one cooling option; ``per_rack`` is 0 where a rack takes none.
+
+    New ones, or those of the inventory.
+    """
     row = server_type.accelerator
     network_kw = row.accelerators_per_server * network_w(fabrics[row.scale_out_gb_s]) / W_PER_KW
     fan_factor = server_fan_factor(catalog, row, option)
     server_kw = row.server_power_kw * fan_factor + network_kw
     pue_mean, pue_design = plant_pue(option, catalog.climates[instance.site.climate])
+    sourcing: Sourcing = "buy" if owned is None else "owned"
     return Pool(
-        id=f"{server_type.id}/buy/{option.id}",
+        id=f"{server_type.id}/{sourcing}/{option.id}",
         server_type=server_type,
-        sourcing="buy",
+        sourcing=sourcing,
         cooling=option,
         per_rack=servers_per_rack(instance, row, server_kw, rack_limit_kw(instance, row, option)),
         fan_factor=fan_factor,
@@ -299,6 +289,7 @@ def bought_pool(
         server_kw=server_kw,
         pue_mean=pue_mean,
         pue_design=pue_design,
+        owned=owned,
     )
 
 

@@ -278,6 +278,15 @@ class Compiled:
         bound = info.mip_dual_bound if self._integers.any() else info.objective_function_value
         return Outcome(reason, info.objective_function_value, bound, values, info.mip_node_count, seconds)
 
+    def by_index(self, values: FloatArray) -> dict[tuple[Any, ...], float]:
+        """Values by the family and index of their variable, such as ``("Servers", pool)``."""
+        found = {}
+        for variable, value in zip(self.columns, values, strict=True):
+            index = variable.index()
+            steps = index if isinstance(index, tuple) else (index,)
+            found[(variable.parent_component().local_name, *steps)] = float(value)
+        return found
+
     def rounded(self, values: FloatArray) -> FloatArray:
         """The same point with integers rounded; SolverError when one lies further than 1e-4 from a whole number."""
         whole = np.round(values)

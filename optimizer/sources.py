@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from optimizer import __version__
+from optimizer.costs.cooling import heat_paths
 from optimizer.costs.term import QuantityKey
 from optimizer.fleet import Fleet
 from optimizer.instance.defaults import defaults_used
@@ -49,12 +50,39 @@ def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
         for refusal in data.setting.refusals
         if refusal.server_type in bought
     ]
+    told += _sourcing_messages(data, fleet)
     if (
         data.setting.instance.targets.accuracy_floor_fraction is None
         and data.setting.instance.targets.accuracy_floor_score is None
     ):
         told.append("no accuracy floor is stated: 0.99 of the unquantized model is held")
     return tuple(told)
+
+
+def _sourcing_messages(data: ProgramData, fleet: Fleet) -> list[str]:
+    """On what is owned and on what is rented."""
+    told = []
+    setting = data.setting
+    for pool in setting.pools:
+        if pool.owned is None:
+            continue
+        used = fleet.servers.get(pool.id, 0)
+        value = pool.owned.book_value_usd
+        sunk = "" if value is None else f"; their book value of {value:,.0f} USD is sunk and not billed"
+        told.append(
+            f"{used:,} of {pool.owned.servers:,} owned servers {pool.server_type.id} ({pool.id.rpartition('/')[2]}) "
+            f"are used{sunk}"
+        )
+    told += [
+        f"owned {refusal.server_type} cannot be used with {refusal.cooling}: {refusal.reason}"
+        for refusal in setting.refusals
+        if any(one.cooling == refusal.cooling for one in setting.instance.inventory)
+    ]
+    hourly = [q for q in fleet.servers if data.pools[q].is_hourly]
+    varies = setting.mean_fraction() < 1.0
+    if hourly and varies and not setting.follows_load:
+        told.append("rented servers are billed at every hour: workload.load.hourly_fractions tells when they are idle")
+    return told
 
 
 def defaulted(instance: Instance) -> tuple[DefaultedField, ...]:
@@ -78,6 +106,10 @@ def catalog_rows(
         keys |= {("accelerators", row.id), ("power_curves", row.generation)}
         if pool.cooling is not None:
             keys |= {("cooling", pool.cooling.id), ("purchase_prices", row.id)}
+        if pool.owned is not None:
+            # The network that stands is kept up at the price of its two-tier figure.
+            keys |= {("cooling", option.id) for option, _ in heat_paths(setting, pool)}
+            keys |= {("fabrics", f.id) for f in setting.fabrics[row.scale_out_gb_s] if f.tiers == 2}
     keys |= {("cooling", key[1]) for key in quantities if key[0] == "PlantKw"}
     keys |= {("fabrics", key[1]) for key in quantities if key[0] == "FabricAccelerators"}
     for d, _ in fleet.replicas:
@@ -104,10 +136,11 @@ def _price_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> s
     billed = {term.source for term in data.terms if quantities.get(term.quantity, 0.0)}
     keys |= {("facility", key) for key in FACILITY_FIGURES if setting.catalog.facility[key].source in billed}
     priced = site.electricity_usd_per_kwh is None and site.tariff is None
-    if (priced or site.carbon_g_per_kwh is None) and data.bought:
+    if (priced or site.carbon_g_per_kwh is None) and data.hall:
         keys.add(("electricity", electricity_region(setting.instance, setting.catalog)))
     for key, offer in setting.catalog.rental_offers.items():
-        if f"{offer.provider} {offer.instance}: {offer.source}" in billed:
+        name = f"{offer.provider} {offer.instance}: {offer.source}"
+        if any(one.endswith(name) for one in billed):
             keys.add(("rental_offers", key))
     if any(key[0] == "SchemePrepared" and term.quantity == key for key in quantities for term in data.terms):
         keys |= {("recovery_steps", key) for key in setting.catalog.recovery_steps}

@@ -22,6 +22,8 @@ _NO_DEMAND = 1e-9
 _TENSOR = (1, 2, 4, 8, 16, 32, 64)
 _PIPELINE = (1, 2, 3, 4, 6, 8, 12, 16)
 
+_WITHOUT_SPOT = tuple(way for way in get_args(Sourcing) if way != "spot")
+
 
 @dataclass(frozen=True, slots=True)
 class Movable:
@@ -265,7 +267,9 @@ def widenable(instance: Instance, catalog: Catalog) -> tuple[Widened, ...]:
     if choices.cooling is not None:
         offered = [key for key, row in sorted(catalog.cooling.items()) if row.offered_by_default]
         add("cooling", choices.cooling, offered)
-    add("sourcing", choices.sourcing, get_args(Sourcing))
+    # How much of the time spot servers serve is the planner's to say, so without it they are no way out.
+    ways = get_args(Sourcing) if choices.spot_availability_fraction is not None else _WITHOUT_SPOT
+    add("sourcing", choices.sourcing, ways)
     add("tensor_parallel", choices.tensor_parallel, _TENSOR)
     add("pipeline_parallel", choices.pipeline_parallel, _PIPELINE)
     if choices.expert_parallel is not None:

@@ -251,15 +251,15 @@ def _usage(field: Movable) -> Usage | None:
 
 
 def _power(model: Any, data: ProgramData) -> Any:
-    return sum(data.pools[q].server_kw * data.pools[q].pue_design * model.Servers[q] for q in data.bought)
+    return sum(data.pools[q].server_kw * data.pools[q].pue_design * model.Servers[q] for q in data.hall)
 
 
 def _racks(model: Any, data: ProgramData) -> Any:
-    return sum(model.Racks[q] if q in model.Racks else model.Servers[q] for q in data.bought)
+    return sum(model.Racks[q] if q in model.Racks else model.Servers[q] for q in data.hall)
 
 
 def _environment(model: Any, data: ProgramData, per_kwh: Callable[[ProgramData, str], float]) -> Any:
-    return sum(per_kwh(data, q) * data.it_kwh(model, q) for q in data.bought if per_kwh(data, q))
+    return sum(per_kwh(data, q) * data.it_kwh(model, q) for q in data.hall if per_kwh(data, q))
 
 
 def _capital(model: Any, data: ProgramData) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from optimizer.costs import cooling, energy, environment, maintenance, network, rent, servers, space
+from optimizer.costs import cooling, energy, environment, maintenance, network, owned, rent, servers, space
 from optimizer.costs.term import Term
 from optimizer.setting import Setting
 
@@ -20,6 +20,16 @@ SETTING_COMPONENTS: Final[tuple[tuple[str, Callable[[Setting], list[Term]]], ...
     (maintenance.COMPONENT, maintenance.terms),
     (rent.COMPONENT, rent.terms),
 )
+
+#: Terms that belong to components above: what stands is kept up and replaced within them.
+SHARED_TERMS: Final[tuple[Callable[[Setting], list[Term]], ...]] = (owned.terms,)
+
+
+def setting_terms(setting: Setting) -> list[Term]:
+    """Every term that follows from the setting alone, in the order of the bill."""
+    result = [term for _, component in SETTING_COMPONENTS for term in component(setting)]
+    return result + [term for shared in SHARED_TERMS for term in shared(setting)]
+
 
 #: Names of all components, in the order of the bill. ``spares`` is split off from ``servers`` when the bill is written.
 COST_COMPONENTS: Final = (*(name for name, _ in SETTING_COMPONENTS), "recovery")

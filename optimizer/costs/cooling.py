@@ -2,17 +2,32 @@
 
 from optimizer.catalog.rows import CoolingOption, Trust
 from optimizer.costs.term import Term, capital, capital_recovery_factor
-from optimizer.setting import Setting
+from optimizer.setting import Pool, Setting
 
 COMPONENT = "cooling"
 
 
 def plant_options(setting: Setting) -> tuple[CoolingOption, ...]:
-    """Options whose plant may be built: those of the pools, and the air plant for what liquid leaves in the air."""
-    options = {pool.cooling.id: pool.cooling for pool in setting.pools if pool.cooling is not None}
+    """Options whose plant may be built: those of bought pools, and the air plant for what liquid leaves in the air."""
+    options = {pool.cooling.id: pool.cooling for pool in setting.pools if pool.cooling is not None and pool.is_bought}
     if any(option.medium == "liquid" for option in options.values()):
         options[setting.residual.id] = setting.residual
     return tuple(options[key] for key in sorted(options))
+
+
+def heat_paths(setting: Setting, pool: Pool) -> list[tuple[CoolingOption, float]]:
+    """Plants that a pool's heat goes to, with the share of each: the option's own, and the air plant for the rest."""
+    option = pool.cooling
+    assert option is not None
+    share = option.liquid_capture_typical_fraction if option.medium == "liquid" else 1.0
+    return [(option, share)] if share == 1.0 else [(option, share), (setting.residual, 1.0 - share)]
+
+
+def plant_provenance(setting: Setting, option: CoolingOption) -> tuple[str, str, Trust]:
+    """Source, date and trust of a plant's prices."""
+    if option.id in setting.instance.economics.cooling_prices:
+        return "stated by the user", "", "user"
+    return option.source, option.as_of, option.trust
 
 
 def plant_prices(setting: Setting, option: CoolingOption) -> tuple[float, float, float]:
@@ -37,9 +52,7 @@ def terms(setting: Setting) -> list[Term]:
     result = []
     for option in plant_options(setting):
         fixed, marginal, share = plant_prices(setting, option)
-        own = option.id in economics.cooling_prices
-        trust: Trust = "user" if own else option.trust
-        provenance = ("stated by the user" if own else option.source, "" if own else option.as_of, trust)
+        provenance = plant_provenance(setting, option)
         for key, unit, usd, what in (
             (("PlantBuilt", option.id), "plant", fixed, "plant"),
             (("PlantKw", option.id), "kW of heat", marginal, "capacity"),

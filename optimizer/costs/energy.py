@@ -1,4 +1,4 @@
-"""Energy of bought servers at the meter: idle power at every hour, what requests add, the peak, fixed charges."""
+"""Energy of servers in the hall at the meter: idle power at every hour, requests, the peak, fixed charges."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def terms(setting: Setting) -> list[Term]:
     Idle power is the same at every hour, so it pays the mean price of the year; requests pay the price of their level.
     """
     return [
-        term for pool in setting.pools if pool.is_bought for term in (*_energy(setting, pool), *_demand(setting, pool))
+        term for pool in setting.pools if pool.in_hall for term in (*_energy(setting, pool), *_demand(setting, pool))
     ] + list(_fixed(setting))
 
 

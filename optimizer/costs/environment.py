@@ -1,4 +1,4 @@
-"""Carbon dioxide and water of bought servers: what a tonne and a cubic metre cost, where they have a price."""
+"""Carbon dioxide and water of servers in the hall: what a tonne and a cubic metre cost, where they have a price."""
 
 from optimizer.catalog.rows import Trust
 from optimizer.costs.energy import pool_idle_kw
@@ -18,7 +18,7 @@ def carbon_terms(setting: Setting) -> list[Term]:
     return [
         term
         for pool in setting.pools
-        if pool.is_bought
+        if pool.in_hall
         for term in _lines(setting, pool, CARBON, usd, (("pue", pool.pue_mean), ("tonnes_per_kwh", per_kwh)))
     ]
 
@@ -31,7 +31,7 @@ def water_terms(setting: Setting) -> list[Term]:
     return [
         term
         for pool in setting.pools
-        if pool.is_bought and water_m3_per_kwh(pool) > 0.0
+        if pool.in_hall and water_m3_per_kwh(pool) > 0.0
         for term in _lines(setting, pool, WATER, usd, (("m3_per_kwh", water_m3_per_kwh(pool)),))
     ]
 

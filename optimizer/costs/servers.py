@@ -34,7 +34,7 @@ def tier_prices(server_type: ServerType) -> tuple[tuple[int, float, float], ...]
 def liquid_premium_usd(setting: Setting, pool: Pool) -> float:
     """Premium (USD per server) of cold plates where the same server could be had for air."""
     row = pool.server_type.accelerator
-    if pool.cooling is None or pool.cooling.medium != "liquid" or row.liquid_cooling != "option":
+    if not pool.is_bought or pool.cooling is None or pool.cooling.medium != "liquid" or row.liquid_cooling != "option":
         return 0.0
     return setting.instance.economics.liquid_ready_usd_per_kw * row.server_power_kw
 

@@ -4,15 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from optimizer.instance.fields import Frozen, field
+from optimizer.instance.fields import Ruled, field
 
 Degree = Annotated[int, Field(ge=1, le=4096)]
-Sourcing = Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr"]
+Sourcing = Literal["buy", "on_demand", "reserved_1yr", "reserved_3yr", "spot"]
 ServingRoles = Literal["unified", "disaggregated"]
+Count = Annotated[int, Field(ge=0)]
 RecoveryStepName = Literal["none", "qad", "qat-lora"]
 
 
-class Choices(Frozen):
+class Choices(Ruled):
     """The options that the program searches. An absent list means every option of the catalogue that is offered."""
 
     accelerators: tuple[str, ...] | None = field(
@@ -21,9 +22,9 @@ class Choices(Frozen):
         default_source="catalogue rows with availability current",
         min_length=1,
     )
-    supply: dict[str, Annotated[int, Field(ge=0)]] = Field(
+    supply: dict[str, Count] = Field(
         default_factory=dict,
-        description="Most accelerators of a type that can be had, bought and rented together, by catalogue id.",
+        description="Most accelerators of a type that can be had, owned, bought and rented together, by catalogue id.",
         json_schema_extra={"unit": "accelerators", "default_source": "no limit of supply"},
     )
     tensor_parallel: tuple[Degree, ...] = field(
@@ -107,9 +108,34 @@ class Choices(Frozen):
     )
     sourcing: tuple[Sourcing, ...] = field(
         ("buy", "on_demand", "reserved_1yr", "reserved_3yr"),
-        "Ways to get servers.",
-        default_source="every way with a price",
+        "Ways to get servers. Those of `inventory` are there whatever stands here.",
+        default_source="every way with a price but spot, whose servers may be withdrawn",
         min_length=1,
+    )
+    providers: tuple[str, ...] | None = field(
+        None,
+        "Providers that servers may be rented from, by their name in the catalogue or in own rows.",
+        default_source="every provider with a price",
+        min_length=1,
+    )
+    regions: tuple[str, ...] | None = field(
+        None,
+        "Regions that servers may be rented in, by their name in the catalogue or in own rows.",
+        default_source="every region with a price: nothing ties the work to a place",
+        min_length=1,
+    )
+    provider_supply: dict[str, dict[str, Count]] = Field(
+        default_factory=dict,
+        description="Most accelerators of a type that one provider rents out: provider -> id -> accelerators.",
+        json_schema_extra={"unit": "accelerators", "default_source": "no limit of a provider's supply"},
+    )
+    spot_availability_fraction: float | None = field(
+        None,
+        "Share of the paid hours in which a spot server serves; the rest goes to withdrawals, restarts and loading. "
+        "Asked for where `sourcing` has spot.",
+        unit="fraction",
+        gt=0,
+        le=1,
     )
     max_accelerator_types: int | None = field(
         None,

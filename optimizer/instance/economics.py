@@ -37,6 +37,24 @@ class AcceleratorPrices(Ruled):
     reserved_3yr_usd_per_hour: float | None = field(
         None, "Rent of one accelerator, committed for three years.", unit="USD/accelerator-hour", ge=0, le=1e6
     )
+    spot_usd_per_hour: float | None = field(
+        None, "Rent of one accelerator that may be withdrawn.", unit="USD/accelerator-hour", ge=0, le=1e6
+    )
+
+
+class RentFallbacks(Frozen):
+    """Rent of terms that an offer states no price for, as shares of the same offer's price on demand.
+
+    A term without its share here is not offered where it has no price row. Prices made so are tagged assumed.
+    """
+
+    reserved_1yr_fraction: float | None = field(
+        None, "Of the price on demand, committed for a year.", unit="fraction", gt=0, le=1
+    )
+    reserved_3yr_fraction: float | None = field(
+        None, "Of the price on demand, committed for three years.", unit="fraction", gt=0, le=1
+    )
+    spot_fraction: float | None = field(None, "Of the price on demand, on spot.", unit="fraction", gt=0, le=1)
 
 
 class CoolingPrices(Frozen):
@@ -161,6 +179,11 @@ class Economics(Frozen):
     )
     price_classes: tuple[Literal["list", "marketplace_or_community"], ...] = field(
         ("list",), "Which rental offers count.", default_source="list prices: what anyone can order", min_length=1
+    )
+    rent_fallbacks: RentFallbacks = field(
+        RentFallbacks(),
+        "Prices of rental terms that have no price row.",
+        default_source="none: a term without a price is not offered",
     )
     budget_capex_usd: float | None = field(None, "Most capital spent at the start.", unit="USD", gt=0)
     budget_usd_per_year: float | None = field(None, "Most yearly cost, capital as an annuity.", unit="USD/year", gt=0)

@@ -86,7 +86,60 @@ def unknown_names(
                 yield Found(code, where, found, "must be named once", at_key=at_key)
             else:
                 seen[row_id] = where
+    yield from _unknown_in_inventory(value.get("inventory"), own, is_sound)
+    yield from _unknown_offers(value.get("choices"), rows, own["accelerators"], is_sound)
     yield from _unknown_in_rows(value.get("catalog"), own["accelerators"], is_sound)
+
+
+def _unknown_in_inventory(
+    rows: Any, own: Mapping[str, frozenset[str]], is_sound: Callable[[Path], bool]
+) -> Iterator[Found]:
+    """Owned servers whose accelerator or cooling no row knows."""
+    for index, row in enumerate(rows if isinstance(rows, list) else ()):
+        for key, table in (("accelerator", "accelerators"), ("cooling", "cooling")):
+            where: Path = ("inventory", index, key)
+            name = row.get(key) if isinstance(row, Mapping) else None
+            if isinstance(name, str) and is_sound(where):
+                row_id, near = _resolved(table, name, own[table])
+                if row_id is None:
+                    yield _unknown(table, name, near, where, at_key=False)
+
+
+def _unknown_offers(
+    choices: Any, rows: Mapping[str, Any], own: frozenset[str], is_sound: Callable[[Path], bool]
+) -> Iterator[Found]:
+    """Providers, regions, and accelerators of a provider, that no offer has."""
+    if not isinstance(choices, Mapping):
+        return
+    written = rows.get("rental_offers")
+    offers = [one for one in (written if isinstance(written, list) else ()) if isinstance(one, Mapping)]
+    for key, column in (("providers", "provider"), ("regions", "region"), ("provider_supply", "provider")):
+        names = choices.get(key)
+        known = {str(one.get(column, "")) for one in offers} if names else set()
+        folded_known = {name.casefold() for name in known}
+        for where, name in _names(names, ("choices", key)):
+            at_key = isinstance(names, Mapping)
+            if not isinstance(name, str) or not (is_sound(where) or at_key):
+                continue
+            packaged = _packaged_offers(column)
+            if name.casefold() not in folded_known and name.casefold() not in {one.casefold() for one in packaged}:
+                near = nearest(name, (*sorted(packaged), *sorted(known)))
+                fix = f"Did you mean {near}?" if near else ""
+                allowed = f"must be a {column} of a rental offer"
+                yield Found("E-CHOICES-007", where, shown(name), allowed, fix, at_key)
+    supply = choices.get("provider_supply")
+    for provider, counts in supply.items() if isinstance(supply, Mapping) else ():
+        for where, name in _names(counts, ("choices", "provider_supply", provider)):
+            if isinstance(counts, Mapping):
+                row_id, near = _resolved("accelerators", name, own)
+                if row_id is None:
+                    yield _unknown("accelerators", name, near, where, at_key=True)
+
+
+@cache
+def _packaged_offers(column: str) -> frozenset[str]:
+    """Every value of a column of the packaged offers."""
+    return frozenset(row[column] for row in _records("rental_offers"))
 
 
 def _unknown_in_rows(rows: Any, own: frozenset[str], is_sound: Callable[[Path], bool]) -> Iterator[Found]:
@@ -256,7 +309,7 @@ def no_electricity_price(instance: "Instance") -> Iterator[Found]:
 def none_priced(instance: "Instance", rows: "OwnRows") -> Iterator[Found]:
     """Whether not one of the accelerators that were asked for can be had in a way that was asked for."""
     wanted = instance.choices.accelerators
-    if wanted is None:
+    if wanted is None or instance.inventory:
         return
     from optimizer.catalog import load_catalog
 
@@ -278,10 +331,40 @@ def none_priced(instance: "Instance", rows: "OwnRows") -> Iterator[Found]:
                 packaged = row_id in catalog.purchase_prices or row_id in catalog.card_prices
             else:
                 stated = prices is not None and getattr(prices, f"{way}_usd_per_hour") is not None
-                packaged = (row_id, way) in terms
+                fallback = getattr(instance.economics.rent_fallbacks, f"{way}_fraction", None)
+                packaged = (row_id, way) in terms or (fallback is not None and (row_id, "on_demand") in terms)
             if stated or packaged:
                 return
     ways = ", ".join(instance.choices.sourcing)
     found = f"{', '.join(wanted[:5])}, of which none has a price for {ways}"
     fix = "Add economics.prices, or another way to choices.sourcing"
     yield Found("E-CHOICES-020", ("choices", "accelerators"), found, "must have a price", fix)
+
+
+def owned_faults(instance: "Instance", rows: "OwnRows") -> Iterator[Found]:
+    """Owned servers that cannot stand as they are said to, or whose upkeep or successors have no price."""
+    if not instance.inventory:
+        return
+    from optimizer.catalog import load_catalog
+
+    catalog = load_catalog().with_rows(
+        accelerators=rows.accelerators, purchase_prices=rows.purchase_prices, cooling=rows.cooling
+    )
+    for index, one in enumerate(instance.inventory):
+        row = catalog.accelerators[catalog.resolve_accelerator(one.accelerator)]
+        option = catalog.cooling[catalog.resolve("cooling", one.cooling)]
+        if row.liquid_cooling == "required" and option.medium == "air":
+            allowed = f"must be a liquid option: {row.id} is built for liquid alone"
+            yield Found("E-INVENTORY-201", ("inventory", index, "cooling"), shown(one.cooling), allowed)
+        own = instance.economics.prices.get(row.id)
+        if (own is not None and own.server_usd is not None) or row.id in catalog.purchase_prices:
+            continue
+        horizon = instance.economics.horizon_years
+        path: Path = ("inventory", index)
+        if one.upkeep_usd_per_server_year is None:
+            found = f"{row.id}, of which no price of a new server is known, without its upkeep"
+            yield Found("E-INVENTORY-202", path, found, "must come with upkeep_usd_per_server_year")
+        if one.remaining_life_years < horizon:
+            found = f"{one.remaining_life_years:g} years of a horizon of {horizon:g}, and no price of a new {row.id}"
+            allowed = f"must come with economics.prices.{row.id}.server_usd, which replaces them"
+            yield Found("E-INVENTORY-202", (*path, "remaining_life_years"), found, allowed)

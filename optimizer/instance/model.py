@@ -8,6 +8,7 @@ from optimizer.catalog.rows import Accelerator, CoolingOption, PurchasePrice, Re
 from optimizer.instance.choices import Choices
 from optimizer.instance.economics import Economics
 from optimizer.instance.fields import REQUIRED, Ruled, field
+from optimizer.instance.inventory import OwnedServers
 from optimizer.instance.site import NamedSite, Site, WanLink
 from optimizer.instance.solver import SolverOptions
 from optimizer.instance.targets import Targets
@@ -54,6 +55,9 @@ class Instance(Ruled):
     sites: tuple[NamedSite, ...] = field((), "Several sites, for training; in place of site.", max_length=8)
     wan_links: tuple[WanLink, ...] = field((), "Links between sites, for training over several.", max_length=64)
     economics: Economics = field(Economics(), "What it costs.")
+    inventory: tuple[OwnedServers, ...] = field(
+        (), "Servers that are already owned.", default_source="none", max_length=64
+    )
     catalog: OwnRows | str = field(OwnRows(), "The planner's own catalogue rows, or the path of a JSON file with them.")
     uncertainty: Uncertainty | None = field(None, "What is not known, for `optimize robust`.")
     solver: SolverOptions = field(SolverOptions(), "How it is solved.")

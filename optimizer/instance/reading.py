@@ -246,7 +246,12 @@ def _validated(source: Source, rows_source: Source | None) -> "Instance":
         raise InputError(tuple(problems))
     if rows is not None:
         instance = instance.model_copy(update={"catalog": rows})
-    late = [*known.no_electricity_price(instance), *known.none_priced(instance, instance.own_rows())]
+    rows = instance.own_rows()
+    late = [
+        *known.no_electricity_price(instance),
+        *known.none_priced(instance, rows),
+        *known.owned_faults(instance, rows),
+    ]
     if instance.uncertainty is not None:
         from optimizer.instance.uncertain_paths import bad_paths
 

@@ -145,6 +145,23 @@ def _discounts_rise(values: Values) -> Iterator[Broken]:
             yield Broken(("discounts", index, "discount_fraction"), f"{next_share:g}", allowed)
 
 
+def _spot_availability(values: Values) -> Iterator[Broken]:
+    if "spot" in (values.get("sourcing") or ()) and values.get("spot_availability_fraction") is None:
+        allowed = "must come with spot_availability_fraction: how much of the paid time spot servers serve"
+        yield Broken(("sourcing",), "spot without its availability", allowed)
+
+
+def _inventory_once(values: Values) -> Iterator[Broken]:
+    seen: dict[tuple[str, str], int] = {}
+    for index, one in enumerate(values.get("inventory") or ()):
+        key = (str(one.get("accelerator")), str(one.get("cooling")))
+        if key in seen:
+            found = f"the accelerator and cooling of inventory[{seen[key]}]"
+            yield Broken(("inventory", index, "accelerator"), found, "must differ in one of them: add the counts up")
+        else:
+            seen[key] = index
+
+
 def _row_ids(values: Values) -> Iterator[Broken]:
     for table in ("accelerators", "cooling"):
         seen: dict[str, int] = {}
@@ -295,6 +312,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
         ),
         "Site": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
         "NamedSite": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
+        "Choices": (Rule("E-CHOICES-200", ("sourcing", "spot_availability_fraction"), _spot_availability),),
         "AcceleratorPrices": (Rule("E-ECONOMICS-020", ("discounts",), _discounts_rise),),
         "OwnRows": (Rule("E-CATALOG-008", ("accelerators", "cooling"), _row_ids),),
         "UncertainField": (
@@ -307,7 +325,11 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
             Rule("E-UNCERTAINTY-405", ("fields", "correlations"), _correlated),
         ),
         "TrainingWorkload": OF_TRAINING,
-        "Instance": (Rule("E-TARGETS-023", ("workload", "targets"), _class_latency), *OF_INSTANCE),
+        "Instance": (
+            Rule("E-TARGETS-023", ("workload", "targets"), _class_latency),
+            Rule("E-INVENTORY-200", ("inventory",), _inventory_once),
+            *OF_INSTANCE,
+        ),
     }
 )
 

@@ -293,7 +293,11 @@ class _Filling:
 
         cooling = self._cooling(group, server_type)
         if cooling is None:
-            return f"{server_type.id}/{group.sourcing}"
+            # Offers of a size and term stand cheapest first.
+            rented = (one for one in self.setting.pools if one.server_type.id == server_type.id)
+            return next(
+                (one.id for one in rented if one.sourcing == group.sourcing), f"{server_type.id}/{group.sourcing}"
+            )
         if not can_cool(server_type.accelerator, self.setting.catalog.cooling[cooling]):
             other = {"required": "liquid", "no": "air"}[server_type.accelerator.liquid_cooling]
             where = f"{place}.cooling".lstrip(".")
@@ -366,7 +370,7 @@ def outside(instance: Instance, chosen: Chosen, setting: Setting) -> Iterator[tu
 
     for stand in chosen.stands.values():
         yield from once("choices.accelerators", stand.accelerator, stand.accelerator in accelerators)
-        yield from once("choices.sourcing", stand.sourcing, stand.sourcing in choices.sourcing)
+        yield from once("choices.sourcing", stand.sourcing, stand.sourcing in {"owned", *choices.sourcing})
         yield from once("choices.cooling", stand.cooling, stand.cooling is None or stand.cooling in cooling)
     for run in chosen.runs:
         stage = run.tensor_parallel * run.attention_data_parallel

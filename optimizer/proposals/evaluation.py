@@ -19,13 +19,14 @@ from optimizer.models import served_model
 from optimizer.offer import deployment_id, make_offer, program_data
 from optimizer.performance.factors import factors_with
 from optimizer.plan import Headroom, PackedServers, Plan
-from optimizer.program_data import ProgramData
+from optimizer.program_data import ALWAYS, ProgramData
 from optimizer.proposals.chosen import Chosen, Run, chosen_of, chosen_of_plan, narrowed, outside
 from optimizer.proposals.shape import Proposal
-from optimizer.rates import serving_rates
+from optimizer.rates import Counts, serving_rates
 from optimizer.schemes import SchemeOption, scheme_options
 from optimizer.screen import Screened, class_demand, demand_weights, screen
 from optimizer.setting import Setting, bought_pool, build_setting
+from optimizer.simple_plan import by_level
 from optimizer.solver import Options, Outcome, Reason, solver_name
 from optimizer.verify import Finding, verify
 
@@ -289,20 +290,24 @@ def _fleet(
     for run, row in zip(chosen.runs, rows, strict=True):
         pair = deployment_id(candidates, row, concurrency[row]), run.pool
         replicas[pair] = replicas.get(pair, 0) + run.replicas
+    running, used = by_level(data, replicas)
+    always = {pair: count for pair, count in replicas.items() if pair not in running}
     return Fleet(
-        replicas,
-        {q: stand.servers for q, stand in chosen.stands.items()},
+        {pair: max(running.get(pair, (count,))) for pair, count in replicas.items()},
+        {q: max(used.get(q, (stand.servers,))) for q, stand in chosen.stands.items()},
         {q: stand.spare for q, stand in chosen.stands.items() if stand.spare},
-        serving_rates(data, replicas, {q: stand.servers for q, stand in chosen.stands.items()}),
+        serving_rates(data, Counts(always, running), {q: stand.servers for q, stand in chosen.stands.items()}),
         _fillings(data, chosen.packing, {d: data.deployments[d].width for d, _ in replicas}),
+        running,
+        used,
     )
 
 
 def _fillings(
     data: ProgramData, packing: tuple[PackedServers, ...], widths: dict[str, int]
-) -> dict[str, dict[int, int]]:
+) -> dict[tuple[str, str], dict[int, int]]:
     """How a plan's replicas stand on the servers of each pool where widths do not nest: servers by maximal filling."""
-    result: dict[str, dict[int, int]] = {}
+    result: dict[tuple[str, str], dict[int, int]] = {}
     for row in packing:
         patterns = data.patterns_by_pool.get(row.pool)
         if patterns is None:
@@ -315,7 +320,8 @@ def _fillings(
             (number for number, one in enumerate(patterns) if all(one[w] >= n for w, n in held.items())), None
         )
         if held and fitting is not None:
-            counts = result.setdefault(row.pool, {})
+            level = ALWAYS if row.level is None else list(data.billed_levels)[row.level]
+            counts = result.setdefault((row.pool, level), {})
             counts[fitting] = counts.get(fitting, 0) + row.servers
     return result
 

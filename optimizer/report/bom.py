@@ -12,13 +12,12 @@ from typing import Any, Final, Literal
 
 from optimizer.plan import BillLine, Plan, ServerGroup
 from optimizer.report.csv_tables import as_csv, to_cents
-from optimizer.report.words import counted, significant, usd, wrapped
+from optimizer.report.words import TERMS, counted, rented_from, significant, usd, wrapped
 
 Kind = Literal["order", "rent", "run"]
 
 #: No table of the catalogue states how long delivery takes.
 LEAD_TIME: Final = "unknown"
-_TERMS: Final = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
 _PREMIUM: Final = "built for liquid"
 _COLOCATION, _RACK = "colo_wholesale_1mw_plus", "rack_hardware"
 _MONTHS: Final = 12.0
@@ -168,7 +167,8 @@ def _item(plan: Plan, line: BillLine) -> Item:
         price_unit = "USD/accelerator-hour"
         rented = next((one for one in plan.servers if one.pool == line.item), None)
         if rented is not None:
-            item = f"{rented.server_type}, {_TERMS.get(rented.sourcing, rented.sourcing)}"
+            source = rented_from(rented.provider, rented.region)
+            item = ", ".join(part for part in (rented.server_type, TERMS[rented.sourcing], source) if part)
     elif line.component == "energy" and price:
         # At the meter: servers or kWh of requests times their factors, power, hours and PUE.
         quantity, unit, price_unit = line.usd_per_year / price, "kWh/year", "USD/kWh"

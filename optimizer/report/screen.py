@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from optimizer.plan import Deployment, Headroom, Plan, PrefillRole, Ranked, RunnerUp, ServerGroup
-from optimizer.report.words import counted, percent, signed_percent, significant, usd, wrapped
+from optimizer.report.words import TERMS, counted, percent, rented_from, signed_percent, significant, usd, wrapped
 
 if TYPE_CHECKING:
     from optimizer.diagnosis import Diagnosis
@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 _MESSAGES, _RUNNERS_UP, _CHANGES, _KILLS, _SHARES, _CAUSES = 1, 2, 5, 4, 5, 3
 #: Figures in which a ranked plan is better.
 _BETTER = 3
-_SOURCING = {
-    "buy": "Buy",
-    "on_demand": "Rent",
-    "reserved_1yr": "Rent",
-    "reserved_3yr": "Rent",
-}
-_TERMS = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
+_SOURCING = {"buy": "Buy", "owned": "Keep"}
 #: What a component of the bill is called where its own name says less.
 _COMPONENTS = {"recovery": "preparation of weights"}
 _HOLDS = {"proven": "optimal, proven", "feasible": "best found, not proven"}
@@ -125,8 +119,11 @@ def server_lines(group: ServerGroup, width: int) -> list[str]:
     if group.cooling is not None:
         parts += [counted(group.racks, "rack"), f"{group.cooling} cooling"]
     else:
-        parts.append(_TERMS[group.sourcing])
-    return wrapped(_SOURCING[group.sourcing], parts, width)
+        parts.append(TERMS[group.sourcing])
+        parts += [name for name in (rented_from(group.provider, group.region),) if name]
+        if group.servers_by_level and min(group.servers_by_level) < group.servers:
+            parts.append(f"{min(group.servers_by_level):,} to {group.servers:,} of them by the load")
+    return wrapped(_SOURCING.get(group.sourcing, "Rent"), parts, width)
 
 
 def deployment_lines(one: Deployment, label: str, width: int) -> list[str]:

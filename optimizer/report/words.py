@@ -39,6 +39,20 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+#: How servers are rented, as people say it.
+TERMS = {
+    "on_demand": "on demand",
+    "reserved_1yr": "1-year term",
+    "reserved_3yr": "3-year term",
+    "spot": "on spot",
+}
+
+
+def rented_from(provider: str, region: str) -> str:
+    """Who rents servers out, and where; empty where the planner states the price."""
+    return f"{provider} ({region})" if provider and region else provider
+
+
 def wrapped(label: str, parts: list[str], width: int, indent: int = 10, joint: str = " · ") -> list[str]:
     """A labelled paragraph of parts, broken between parts; a part longer than a line is broken at its spaces."""
     lines: list[str] = []

@@ -121,8 +121,9 @@ def offer_of(instance: Instance, catalog: Catalog | None = None) -> "Offer":
 
 def server_words(count: int, server_type: str, sourcing: str, cooling: str | None) -> str:
     """Servers of one pool: 2 x h100-80gb-sxm x8 (bought, rdhx_passive)."""
-    terms = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
-    how = f"bought, {cooling}" if cooling is not None else f"rented {terms.get(sourcing, sourcing)}"
+    terms = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term", "spot": "on spot"}
+    got = "owned" if sourcing == "owned" else "bought"
+    how = f"{got}, {cooling}" if cooling is not None else f"rented {terms.get(sourcing, sourcing)}"
     return f"{count} x {server_type} ({how})"
 
 

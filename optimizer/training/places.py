@@ -28,9 +28,9 @@ class Place:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        """Pools that stand here."""
+        """Pools that stand here. Owned servers of `inventory` are for serving alone."""
         rented = self.name == RENTED
-        return tuple(pool for pool in self.setting.pools if pool.is_bought is not rented)
+        return tuple(pool for pool in self.setting.pools if (not pool.in_hall if rented else pool.is_bought))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,21 @@ from typing import Final
 
 from optimizer.catalog.rows import CoolingOption, Trust
 from optimizer.instance.economics import AcceleratorPrices
+from optimizer.instance.inventory import OwnedServers
 from optimizer.plan import Plan
 from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 from optimizer.verify.accuracy import preparation_usd
-from optimizer.verify.facts import ORDINARY_AIR, Facts, GroupFacts, Quote, rent_quote, server_quote
+from optimizer.verify.climate import captured_fraction
+from optimizer.verify.facts import (
+    ORDINARY_AIR,
+    Facts,
+    GroupFacts,
+    Quote,
+    owned_servers,
+    paid_by_level,
+    rent_quote,
+    server_quote,
+)
 from optimizer.verify.fleet import Fleet
 from optimizer.verify.lines import Line as Line
 from optimizer.verify.lines import recovery_factor as recovery_factor
@@ -36,6 +47,8 @@ def own_lines(facts: Facts, plan: Plan, fleet: Fleet) -> list[Line]:
         *(_maintenance(facts, line) for line in (*servers, *network)),
         *_rent_lines(facts, fleet),
         *_recovery_lines(facts, plan),
+        *(part for line in _replacements(facts, fleet) for part in _split(fleet, line)),
+        *_standing_lines(facts, fleet),
     ]
     return [line for line in lines if line.usd_per_year != 0.0]
 
@@ -91,10 +104,11 @@ def _server_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
 
 def _split(fleet: Fleet, line: Line) -> Iterator[Line]:
     """A line of servers in service and one of spares, at the average price paid."""
+    alike = _bought(fleet) if not line.pool else list(fleet.groups.values())
     mine = [
         one.group
-        for one in _bought(fleet)
-        if one.group.server_type == line.subject and line.pool in ("", one.group.pool)
+        for one in alike
+        if line.pool == one.group.pool or (not line.pool and one.group.server_type == line.subject)
     ]
     share = sum(group.spare for group in mine) / sum(group.servers for group in mine)
     yield replace(line, quantity=line.quantity * (1.0 - share))
@@ -160,19 +174,76 @@ def _maintenance(facts: Facts, line: Line) -> Line:
     economics = facts.instance.economics
     network = line.component == "network"
     share = economics.network_maintenance_fraction if network else economics.server_maintenance_fraction
-    sources: frozenset[tuple[str, str, Trust]] = frozenset(
-        (source, as_of, "assumed") for source, as_of, _ in line.price.sources
-    )
-    price = replace(line.price, sources=sources)
+    price = replace(line.price, sources=_as_assumed(line.price))
     return replace(line, component="maintenance", price=price, factors=(share,), is_capital=False)
 
 
 def _rent_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
     for one in fleet.groups.values():
-        quote = None if one.is_bought else rent_quote(facts, one.group)
-        if quote is not None:
-            factors = (float(one.group.accelerators_per_server), HOURS_PER_YEAR)
-            yield Line("rent", one.group.pool, float(one.group.servers), "servers", quote, factors)
+        quote = None if one.in_hall else rent_quote(facts, one.group)
+        if quote is None:
+            continue
+        size, pool = float(one.group.accelerators_per_server), one.group.pool
+        if paid_by_level(facts, one.group.sourcing):
+            used = zip(facts.busy_levels, one.group.servers_by_level, strict=True)
+            hours = sum(level.hours * count for level, count in used)
+            yield Line("rent", pool, hours, "server-hours/year", quote, (size,))
+        else:
+            yield Line("rent", pool, float(one.group.servers), "servers", quote, (size, HOURS_PER_YEAR))
+
+
+def _owned(facts: Facts, fleet: Fleet) -> Iterator[tuple[GroupFacts, OwnedServers]]:
+    for one in fleet.groups.values():
+        row = owned_servers(facts, one.group.accelerator, one.group.cooling)
+        if one.group.sourcing == "owned" and row is not None:
+            yield one, row
+
+
+def _replacements(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    """New servers once the life of owned ones has ended: the annuity's years after that, as a share of the horizon."""
+    economics = facts.instance.economics
+    rate, horizon = economics.discount_rate, economics.horizon_years
+    for one, row in _owned(facts, fleet):
+        left = min(row.remaining_life_years, horizon)
+        share = 1.0 - _worth_of_years(rate, left) / _worth_of_years(rate, horizon)
+        quote = server_quote(facts, one.group.accelerator)
+        if left < horizon and quote is not None:
+            factors = (recovery_factor(rate, economics.server_life_years), share)
+            servers, pool = float(one.group.servers), one.group.pool
+            yield Line("servers", pool, servers, "servers", quote, factors, pool=pool)
+
+
+def _worth_of_years(rate: float, years: float) -> float:
+    """Worth today of one dollar at the end of each of ``years`` years."""
+    return years if rate == 0.0 else (1.0 - (1.0 + rate) ** -years) / rate
+
+
+def _standing_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    """Upkeep of owned servers, and of the network and the plants that stand for them."""
+    economics = facts.instance.economics
+    for one, row in _owned(facts, fleet):
+        servers, pool = float(one.group.servers), one.group.pool
+        quote = server_quote(facts, one.group.accelerator)
+        if row.upkeep_usd_per_server_year is not None:
+            yield Line("maintenance", pool, servers, "servers", Quote.user(row.upkeep_usd_per_server_year), ())
+        elif quote is not None:
+            price = Quote(quote.usd, _as_assumed(quote))
+            yield Line("maintenance", pool, servers, "servers", price, (economics.server_maintenance_fraction,))
+        fabric = next(two for two in facts.catalog.fabric_for(one.row.scale_out_gb_s) if two.tiers == 2)
+        usd: float = getattr(fabric, f"{economics.price_level}_usd_per_accelerator")
+        network = Quote(usd, _as_assumed(Quote.of(usd, fabric)))
+        factors = (float(one.group.accelerators_per_server), economics.network_maintenance_fraction)
+        yield Line("maintenance", pool, servers, "servers", network, factors)
+        assert one.option is not None
+        share = captured_fraction(one.option)
+        for name, part in ((one.option.id, share), (ORDINARY_AIR, 1.0 - share)):
+            _, marginal, upkeep = _plant_prices(facts, facts.catalog.cooling[name])
+            if part > 0.0:
+                yield Line("cooling", pool, servers, "servers", marginal, (one.server_kw * part, upkeep))
+
+
+def _as_assumed(quote: Quote) -> frozenset[tuple[str, str, Trust]]:
+    return frozenset((source, as_of, "assumed") for source, as_of, _ in quote.sources)
 
 
 def _recovery_lines(facts: Facts, plan: Plan) -> Iterator[Line]:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from optimizer.plan import Deployment, Plan
-from optimizer.verify.facts import Facts
+from optimizer.verify.facts import Facts, availability
 from optimizer.verify.finding import SOLVED_RELATIVE, Ledger
 from optimizer.verify.load import class_demand
 
@@ -31,9 +31,9 @@ def check_rates(ledger: Ledger, facts: Facts, plan: Plan) -> None:
     served: defaultdict[tuple[str, int], float] = defaultdict(float)
     for place, one in enumerate(plan.deployments):
         weight = class_demand(facts.classes[one.request_class]).weight(one.prediction.latency_ms)
-        room = capacity_requests_per_s(facts, one)
         for number, rate in enumerate(one.rates_requests_per_s):
             path = f"deployments[{place}].rates_requests_per_s[{number}]"
+            room = capacity_requests_per_s(facts, plan, one, number)
             served[one.request_class, number] += weight * rate
             fits = 0.0 <= rate <= room * (1.0 + SOLVED_RELATIVE)
             ledger.check(fits, "V-RATE", path, rate, f"0..{room!r}", "more than the replicas can serve")
@@ -46,9 +46,12 @@ def check_rates(ledger: Ledger, facts: Facts, plan: Plan) -> None:
             ledger.number("V-RATE", path, served[name, number], wanted, sentence, SOLVED_RELATIVE)
 
 
-def capacity_requests_per_s(facts: Facts, one: Deployment) -> float:
-    """Requests/s that all replicas of a deployment may carry."""
-    return facts.instance.targets.peak_utilization_fraction * one.prediction.requests_per_s * one.replicas
+def capacity_requests_per_s(facts: Facts, plan: Plan, one: Deployment, level: int = 0) -> float:
+    """Requests/s that the replicas of a deployment may carry which run at a level that lasts; the first is the peak."""
+    sourcing = next(group.sourcing for group in plan.servers if group.pool == one.pool)
+    replicas = one.replicas_by_level[level] if one.replicas_by_level else one.replicas
+    share = facts.instance.targets.peak_utilization_fraction * availability(facts, sourcing)
+    return share * one.prediction.requests_per_s * replicas
 
 
 def output_tokens_per_year(facts: Facts, plan: Plan) -> float:

@@ -7,6 +7,7 @@ from typing import Final
 
 from optimizer.catalog import Catalog, load_catalog
 from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, RentalOffer, Row, Trust
+from optimizer.instance.inventory import OwnedServers
 from optimizer.instance.model import Instance
 from optimizer.instance.workload import RequestClass
 from optimizer.performance.architecture import ParameterCounts, parameter_counts
@@ -24,6 +25,9 @@ _OWN_RACK_UNITS: Final = 42
 #: Slack of a count that is rounded down or up, for the last bit of a division.
 ROUNDING: Final = 1e-9
 USER_SOURCE: Final = "stated by the user"
+_IN_HALL: Final = frozenset({"buy", "owned"})
+#: Ways of renting that can be ended by the hour.
+_BY_THE_HOUR: Final = frozenset({"on_demand", "spot"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ def gather(instance: Instance) -> Facts:
             (key for key, row in catalog.accelerators.items() if row.availability == "current")
             if choices.accelerators is None
             else (catalog.resolve_accelerator(name) for name in choices.accelerators)
-        ),
+        ).union(catalog.resolve_accelerator(one.accelerator) for one in instance.inventory),
         schemes=frozenset(catalog.schemes if choices.schemes is None else choices.schemes),
         cooling=frozenset(
             (key for key, row in catalog.cooling.items() if row.offered_by_default)
@@ -143,8 +147,13 @@ class GroupFacts:
 
     @property
     def is_bought(self) -> bool:
-        """Bought servers stand in the planner's hall."""
+        """New servers, with their network, racks and plant."""
         return self.group.sourcing == "buy"
+
+    @property
+    def in_hall(self) -> bool:
+        """Servers in the planner's hall: bought, or owned already."""
+        return self.group.sourcing in _IN_HALL
 
     def loaded_kw(self, air_kw: float) -> float:
         """Power of one server that would draw ``air_kw`` in air without its network."""
@@ -154,7 +163,7 @@ class GroupFacts:
 def group_facts(facts: Facts, group: ServerGroup) -> GroupFacts:
     """Power, density and PUE of a group whose accelerator and cooling option are known."""
     row = facts.catalog.accelerators[group.accelerator]
-    if group.sourcing != "buy" or group.cooling is None:
+    if group.sourcing not in _IN_HALL or group.cooling is None:
         return GroupFacts(group, row, None, 1.0, 0.0, 0.0, 0.0, math.inf, 0, Pue(1.0, 1.0))
     option = facts.catalog.cooling[group.cooling]
     built_for_liquid = row.liquid_cooling == "required"
@@ -197,6 +206,39 @@ def server_quote(facts: Facts, accelerator: str) -> Quote | None:
     return Quote.of(usd * facts.catalog.accelerators[accelerator].accelerators_per_server / row.accelerators, row)
 
 
+def owned_servers(facts: Facts, accelerator: str, cooling: str | None) -> OwnedServers | None:
+    """The row of the inventory that describes these servers."""
+    rows = [
+        one
+        for one in facts.instance.inventory
+        if facts.catalog.resolve_accelerator(one.accelerator) == accelerator
+        and facts.catalog.resolve("cooling", one.cooling) == cooling
+    ]
+    return rows[0] if rows else None
+
+
+def paid_by_level(facts: Facts, sourcing: str) -> bool:
+    """Whether servers are paid in the levels that use them: rented by the hour, and the load is known by the hour."""
+    lasting = facts.busy_levels
+    return sourcing in _BY_THE_HOUR and len(lasting) > 1 and facts.levels[0].hours > 0
+
+
+def availability(facts: Facts, sourcing: str) -> float:
+    """Share of the paid time in which servers serve."""
+    share = facts.instance.choices.spot_availability_fraction
+    return share if sourcing == "spot" and share is not None else 1.0
+
+
+def provider_limit(facts: Facts, provider: str, accelerator: str) -> int | None:
+    """Accelerators that a provider rents out at most; None where nothing limits it."""
+    for name, counts in facts.instance.choices.provider_supply.items():
+        if name.casefold() == provider.casefold():
+            for key, most in counts.items():
+                if facts.catalog.resolve_accelerator(key) == accelerator:
+                    return most
+    return None
+
+
 def rent_quote(facts: Facts, group: ServerGroup) -> Quote | None:
     """Price of one accelerator and hour in a rented group; None where nobody offers it."""
     own = facts.instance.economics.prices.get(group.accelerator)
@@ -204,7 +246,7 @@ def rent_quote(facts: Facts, group: ServerGroup) -> Quote | None:
     # A rack-scale system is rented by the tray: instances of one host count as part of the rack.
     tray = row.accelerators_per_host if group.accelerators_per_server == row.accelerators_per_server else None
     sizes = {group.accelerators_per_server, tray}
-    stated = None if own is None else _stated_rent(own, group.sourcing)
+    stated: float | None = getattr(own, f"{group.sourcing}_usd_per_hour", None)
     offers = [
         offer
         for offer in facts.catalog.rental_offers.values()
@@ -212,29 +254,42 @@ def rent_quote(facts: Facts, group: ServerGroup) -> Quote | None:
         and offer.accelerators in sizes
         and offer.price_class in facts.instance.economics.price_classes
         and offer.is_bookable
+        and _is_chosen(facts.instance.choices.providers, offer.provider)
+        and _is_chosen(facts.instance.choices.regions, offer.region)
     ]
     if stated is not None:
         known = group.accelerators_per_server == row.accelerators_per_server or bool(offers)
-        return Quote.user(stated) if known else None
-    offers = [offer for offer in offers if _term_price(offer, group.sourcing) is not None]
+        return Quote.user(stated) if known and not group.provider and not group.region else None
+    priced = {offer.id: quote for offer in offers if (quote := _term_quote(facts, offer, group.sourcing)) is not None}
     # Where the planner states own offers of a size, only those compete.
-    own_sizes = {offer.accelerators for offer in offers if offer.trust == "user"}
-    offers = [offer for offer in offers if offer.trust == "user" or offer.accelerators not in own_sizes]
-    if not offers:
+    own_sizes = {offer.accelerators for offer in offers if offer.id in priced and offer.trust == "user"}
+    quotes = [
+        priced[offer.id]
+        for offer in offers
+        if offer.id in priced
+        and (offer.trust == "user" or offer.accelerators not in own_sizes)
+        and (offer.provider, offer.region) == (group.provider, group.region)
+    ]
+    if not quotes:
         return None
-    least = min(price for offer in offers if (price := _term_price(offer, group.sourcing)) is not None)
-    at_least_price = [offer for offer in offers if _term_price(offer, group.sourcing) == least]
-    return Quote(least, frozenset((one.source, one.as_of, one.trust) for one in at_least_price))
+    least = min(quote.usd for quote in quotes)
+    return Quote(least, frozenset(source for quote in quotes if quote.usd == least for source in quote.sources))
 
 
-def _stated_rent(own: object, sourcing: str) -> float | None:
-    value: float | None = getattr(own, f"{sourcing}_usd_per_hour", None)
-    return value
+def _is_chosen(names: tuple[str, ...] | None, name: str) -> bool:
+    return names is None or name.casefold() in {one.casefold() for one in names}
 
 
-def _term_price(offer: RentalOffer, sourcing: str) -> float | None:
-    value: float | None = getattr(offer, f"{sourcing}_usd_per_accelerator_hour", None)
-    return value
+def _term_quote(facts: Facts, offer: RentalOffer, sourcing: str) -> Quote | None:
+    """What an offer asks for a term; where it names no price, the stated share of its price on demand."""
+    usd: float | None = getattr(offer, f"{sourcing}_usd_per_accelerator_hour", None)
+    if usd is not None:
+        return Quote.of(usd, offer)
+    share: float | None = getattr(facts.instance.economics.rent_fallbacks, f"{sourcing}_fraction", None)
+    base = offer.on_demand_usd_per_accelerator_hour
+    if share is None or base is None:
+        return None
+    return Quote(share * base, frozenset({(offer.source, offer.as_of, "assumed")}))
 
 
 def electricity_quote(facts: Facts) -> Quote | None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from optimizer.plan import Deployment, Plan, PrefillRole
@@ -68,6 +68,7 @@ def _whole_servers(one: Deployment | PrefillRole, size: int) -> int:
 def measure(facts: Facts, plan: Plan, groups: Mapping[str, GroupFacts]) -> Fleet:
     """Compute every quantity of the fleet from counts and rates."""
     bought = [one for one in groups.values() if one.is_bought]
+    hall = [one for one in groups.values() if one.in_hall]
     heat: defaultdict[str, float] = defaultdict(float)
     for one in bought:
         assert one.option is not None
@@ -82,19 +83,19 @@ def measure(facts: Facts, plan: Plan, groups: Mapping[str, GroupFacts]) -> Fleet
     return Fleet(
         groups=groups,
         heat_kw={key: value for key, value in heat.items() if value > 0},
-        spares_needed=_spares_needed(facts, bought),
+        spares_needed=_spares_needed(facts, hall),
         network=_network(facts, bought),
-        it_kw=sum(one.group.servers * one.server_kw for one in bought),
-        meter_kw=sum(one.group.servers * one.server_kw * one.pue.design for one in bought),
-        energy_kwh={one.group.pool: _energy(facts, plan, one) for one in bought},
+        it_kw=sum(one.group.servers * one.server_kw for one in hall),
+        meter_kw=sum(one.group.servers * one.server_kw * one.pue.design for one in hall),
+        energy_kwh={one.group.pool: _energy(facts, plan, one) for one in hall},
         accelerators=accelerators,
     )
 
 
-def _spares_needed(facts: Facts, bought: list[GroupFacts]) -> dict[str, int]:
+def _spares_needed(facts: Facts, hall: list[GroupFacts]) -> dict[str, int]:
     targets = facts.instance.targets
     in_service = Counter[str]()
-    for one in bought:
+    for one in hall:
         in_service[one.group.server_type] += one.group.in_service
     return {
         name: max(math.ceil(targets.spare_fraction * count - ROUNDING), targets.spare_servers)
@@ -141,7 +142,7 @@ def check_fleet(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> None:
             "V-POWER", f"{path}.server_kw", group.server_kw, one.server_kw, "power of one server and its network"
         )
         ledger.number("V-POWER", f"{path}.idle_kw", group.idle_kw, one.idle_kw, "power of one server without requests")
-        if one.is_bought and ledger.check(
+        if one.in_hall and ledger.check(
             one.per_rack >= 1,
             "V-RACK",
             f"{path}.cooling",
@@ -195,7 +196,7 @@ def water_m3(fleet: Fleet) -> float:
 def _check_spares(ledger: Ledger, plan: Plan, fleet: Fleet) -> None:
     spares = Counter[str]()
     for group in plan.servers:
-        if group.sourcing == "buy":
+        if group.sourcing in ("buy", "owned"):
             spares[group.server_type] += group.spare
     for name, needed in fleet.spares_needed.items():
         found = spares[name]
@@ -216,8 +217,11 @@ def _check_plants(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> Non
 
 
 def _check_packing(ledger: Ledger, plan: Plan, fleet: Fleet) -> None:
-    """Every replica stands on servers of its pool, and the servers that stand there are in service."""
-    placed, servers = Counter[tuple[str, str]](), Counter[str]()
+    """Every replica stands on servers of its pool, and the servers that stand there are in service.
+
+    Where servers are paid by level, so at each of them.
+    """
+    placed, servers = Counter[tuple[str, str, int | None]](), Counter[tuple[str, int | None]]()
     for place, row in enumerate(plan.packing):
         path = f"packing[{place}]"
         mine = {one.id: one for one in plan.deployments if one.pool == row.pool}
@@ -225,8 +229,8 @@ def _check_packing(ledger: Ledger, plan: Plan, fleet: Fleet) -> None:
         found = f"{sorted(row.replicas)} on {row.pool}"
         if not ledger.check(known, "V-PACK", path, found, sorted(mine), "a pool or deployment that is not there"):
             continue
-        servers[row.pool] += row.servers
-        placed.update({(row.pool, name): count for name, count in row.replicas.items()})
+        servers[row.pool, row.level] += row.servers
+        placed.update({(row.pool, name, row.level): count for name, count in row.replicas.items()})
         fine = row.servers >= 1 and min(row.replicas.values(), default=0) >= 1
         if ledger.check(
             fine, "V-PACK", path, row.servers, ">= 1 servers with replicas", "a set of servers without use"
@@ -234,12 +238,20 @@ def _check_packing(ledger: Ledger, plan: Plan, fleet: Fleet) -> None:
             size = fleet.groups[row.pool].group.accelerators_per_server
             _check_set(ledger, path, row.servers, row.replicas, mine, size)
     for place, one in enumerate(plan.deployments):
-        path = f"deployments[{place}].replicas"
-        ledger.same("V-PACK", path, one.replicas, placed[one.pool, one.id], "every replica is placed")
+        for level, count in _by_level(one.replicas_by_level, one.replicas):
+            path = f"deployments[{place}].replicas"
+            stand = placed.pop((one.pool, one.id, level), 0)
+            ledger.same("V-PACK", path, count, stand, "every replica is placed")
+    ledger.same("V-PACK", "packing", sorted(map(str, placed)), [], "a level at which this pool has no packing")
     for place, group in enumerate(plan.servers):
-        path, used = f"servers[{place}].in_service", servers[group.pool]
-        fits = used <= group.in_service
-        ledger.check(fits, "V-PACK", path, group.in_service, f">= {used}", "replicas stand on servers in service")
+        for level, count in _by_level(group.servers_by_level, group.in_service):
+            path, used = f"servers[{place}].in_service", servers[group.pool, level]
+            ledger.check(used <= count, "V-PACK", path, count, f">= {used}", "replicas stand on servers in service")
+
+
+def _by_level(counts: tuple[int, ...], always: int) -> Iterable[tuple[int | None, int]]:
+    """(level, count) where things are counted by level, else one count that holds always."""
+    return list(enumerate(counts)) if counts else [(None, always)]
 
 
 def _check_set(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from optimizer.limits import LIMITS, limit
 from optimizer.plan import Deployment, Headroom, Plan
 from optimizer.verify.demand import capacity_requests_per_s
-from optimizer.verify.facts import Facts
+from optimizer.verify.facts import Facts, owned_servers, provider_limit
 from optimizer.verify.finding import SOLVED_RELATIVE, Ledger, close
 from optimizer.verify.fleet import Fleet, carbon_tonnes, water_m3
 from optimizer.verify.load import class_demand
 
 #: Limits of whole numbers: nothing is forgiven.
-_WHOLE = frozenset({"racks", "supply", "accelerator_types", "spare_servers"})
+_WHOLE = frozenset({"racks", "supply", "provider_supply", "inventory", "accelerator_types", "spare_servers"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,9 @@ def _throughput(facts: Facts, plan: Plan) -> Iterator[Reach]:
     for name, one_class in facts.classes.items():
         demand = class_demand(one_class)
         members = [one for one in plan.deployments if one.request_class == name]
-        reached = sum(demand.weight(one.prediction.latency_ms) * capacity_requests_per_s(facts, one) for one in members)
+        reached = sum(
+            demand.weight(one.prediction.latency_ms) * capacity_requests_per_s(facts, plan, one) for one in members
+        )
         yield Reach("throughput_requests_per_s", name, demand.needed, reached)
 
 
@@ -102,7 +104,7 @@ def _site(facts: Facts, plan: Plan, fleet: Fleet) -> Iterator[Reach]:
     if site.racks is not None:
         yield Reach("racks", "", float(site.racks), float(sum(one.racks for one in plan.servers)))
     for one in fleet.groups.values():
-        if one.is_bought:
+        if one.in_hall:
             # Where no rack takes a server, one alone is too much for it.
             held = min(max(1, one.per_rack), one.group.servers)
             yield Reach("rack_kw", one.group.pool, one.rack_kw, held * one.server_kw)
@@ -110,6 +112,17 @@ def _site(facts: Facts, plan: Plan, fleet: Fleet) -> Iterator[Reach]:
         key = name if name in facts.catalog.accelerators else facts.catalog.resolve_accelerator(name)
         if fleet.accelerators.get(key, 0):
             yield Reach("supply", key, float(most), float(fleet.accelerators[key]))
+    rented = Counter[tuple[str, str]]()
+    for one in fleet.groups.values():
+        rented[one.group.provider, one.group.accelerator] += one.group.servers * one.group.accelerators_per_server
+        owned = owned_servers(facts, one.group.accelerator, one.group.cooling)
+        if one.group.sourcing == "owned" and owned is not None:
+            yield Reach("inventory", one.group.pool, float(owned.servers), float(one.group.servers))
+    for (provider, accelerator), count in rented.items():
+        limited = provider_limit(facts, provider, accelerator)
+        if limited is not None:
+            where = f"{accelerator} from {provider.casefold()}"
+            yield Reach("provider_supply", where, float(limited), float(count))
     if choices.max_accelerator_types is not None:
         yield Reach("accelerator_types", "", float(choices.max_accelerator_types), float(len(fleet.accelerators)))
     spares = Counter[str]()

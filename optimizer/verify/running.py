@@ -10,9 +10,9 @@ from optimizer.verify.fleet import Fleet
 from optimizer.verify.lines import Line, escalated
 
 
-def _bought(fleet: Fleet) -> Iterator[tuple[GroupFacts, float]]:
-    """Groups that are bought, each with its servers."""
-    return ((one, float(one.group.servers)) for one in fleet.groups.values() if one.is_bought)
+def _hall(fleet: Fleet) -> Iterator[tuple[GroupFacts, float]]:
+    """Groups in the planner's hall, each with its servers."""
+    return ((one, float(one.group.servers)) for one in fleet.groups.values() if one.in_hall)
 
 
 def energy_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
@@ -30,7 +30,7 @@ def _energy(facts: Facts, fleet: Fleet) -> Iterator[Line]:
     by_level = any(
         one.usd_per_kwh is not None and not close(one.usd_per_kwh, price.usd, EXACT_RELATIVE) for one in facts.levels
     )
-    for one, servers in _bought(fleet):
+    for one, servers in _hall(fleet):
         pool, energy, pue = one.group.pool, fleet.energy_kwh[one.group.pool], one.pue
         yield Line("energy", pool, servers, "servers", price, (one.idle_kw, HOURS_PER_YEAR, pue.mean))
         if by_level:
@@ -43,7 +43,7 @@ def _energy(facts: Facts, fleet: Fleet) -> Iterator[Line]:
             peak, months = Quote.user(tariff.demand_usd_per_kw_month), MONTHS_PER_YEAR
             yield Line("energy", pool, servers, "servers", peak, (one.idle_kw, months, pue.design))
             yield Line("energy", pool, energy.peak_kw, "kW at the peak", peak, (months, pue.design))
-    if tariff is not None and any(_bought(fleet)):
+    if tariff is not None and any(_hall(fleet)):
         fixed = Quote.user(tariff.fixed_usd_per_month)
         yield Line("energy", "connection", 1.0, "connection", fixed, (MONTHS_PER_YEAR,))
 
@@ -51,7 +51,7 @@ def _energy(facts: Facts, fleet: Fleet) -> Iterator[Line]:
 def carbon_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
     """Carbon dioxide of the energy at the meter at the planner's price."""
     price = Quote.user(facts.instance.economics.carbon_usd_per_tonne)
-    for one, servers in _bought(fleet):
+    for one, servers in _hall(fleet):
         per_kwh = (one.pue.mean, facts.tonnes_per_kwh)
         yield Line("carbon", one.group.pool, servers, "servers", price, (one.idle_kw, HOURS_PER_YEAR, *per_kwh))
         requests = fleet.energy_kwh[one.group.pool].requests_kwh
@@ -61,7 +61,7 @@ def carbon_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
 def water_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
     """Water of cooling at the planner's price."""
     price = Quote.user(facts.instance.economics.water_usd_per_m3)
-    for one, servers in _bought(fleet):
+    for one, servers in _hall(fleet):
         assert one.option is not None
         per_kwh = one.option.water_typical_l_per_kwh / 1000.0
         yield Line("water", one.group.pool, servers, "servers", price, (one.idle_kw, HOURS_PER_YEAR, per_kwh))

@@ -8,7 +8,7 @@ from optimizer.performance.engine_memory import LARGE_CARD_GIB, engine_families
 from optimizer.performance.layouts import check_layouts, reasons_of
 from optimizer.plan import Deployment, Plan, PrefillRole, ServerGroup
 from optimizer.verify.accuracy import is_certain
-from optimizer.verify.facts import Facts, rent_quote, server_quote
+from optimizer.verify.facts import Facts, owned_servers, paid_by_level, rent_quote, server_quote
 from optimizer.verify.finding import Ledger
 from optimizer.verify.model import NO_STEP
 
@@ -59,11 +59,12 @@ def _check_group(ledger: Ledger, facts: Facts, path: str, group: ServerGroup) ->
     ledger.same(
         "V-COUNT", f"{path}.server_type", group.server_type, server_type, "a server type is named by what it holds"
     )
-    end = f"buy/{group.cooling}" if group.sourcing == "buy" else group.sourcing
+    names = (group.sourcing, group.cooling, group.provider, group.region)
+    end = "/".join(name for name in names if name)
     ledger.same(
         "V-COUNT", f"{path}.pool", group.pool, f"{server_type}/{end}", "a pool is named by how its servers are got"
     )
-    ways = facts.instance.choices.sourcing
+    ways = (*facts.instance.choices.sourcing, *(("owned",) if facts.instance.inventory else ()))
     ledger.check(
         group.sourcing in ways,
         "V-OFFER",
@@ -72,10 +73,36 @@ def _check_group(ledger: Ledger, facts: Facts, path: str, group: ServerGroup) ->
         ", ".join(ways),
         "this sourcing is not allowed",
     )
+    _check_by_level(ledger, facts, path, group)
     if group.sourcing == "buy":
         _check_bought(ledger, facts, path, group, row)
+    elif group.sourcing == "owned":
+        _check_owned(ledger, facts, path, group, row)
     else:
         _check_rented(ledger, facts, path, group)
+
+
+def _check_by_level(ledger: Ledger, facts: Facts, path: str, group: ServerGroup) -> None:
+    """Servers that are paid by level say how many run at each, and are as many as the level with most."""
+    by_level = group.servers_by_level
+    levels = len(facts.busy_levels) if paid_by_level(facts, group.sourcing) else 0
+    path = f"{path}.servers_by_level"
+    if ledger.same("V-COUNT", path, len(by_level), levels, "one count for each level that lasts") and levels:
+        ledger.check(min(by_level) >= 0, "V-COUNT", path, min(by_level), ">= 0", "a count is never negative")
+        ledger.same("V-COUNT", path, max(by_level), group.servers, "as many servers as the level with most")
+
+
+def _check_owned(ledger: Ledger, facts: Facts, path: str, group: ServerGroup, row: Accelerator) -> None:
+    whole = row.accelerators_per_server
+    size = group.accelerators_per_server
+    ledger.same("V-COUNT", f"{path}.accelerators_per_server", size, whole, "whole servers are owned")
+    owned = owned_servers(facts, group.accelerator, group.cooling)
+    names = f"{group.accelerator}, {group.cooling}"
+    ledger.check(owned is not None, "V-OFFER", f"{path}.sourcing", names, "a row of the inventory", "not owned")
+    refused = row.liquid_cooling == "required" and facts.catalog.cooling[group.cooling or ""].medium == "air"
+    ledger.check(
+        not refused, "V-COOLING", f"{path}.cooling", group.cooling, row.liquid_cooling, "the server cannot be cooled so"
+    )
 
 
 def _check_bought(ledger: Ledger, facts: Facts, path: str, group: ServerGroup, row: Accelerator) -> None:
@@ -145,6 +172,12 @@ def _check_deployment(ledger: Ledger, facts: Facts, path: str, one: Deployment, 
     levels = len(facts.busy_levels)
     rates = len(one.rates_requests_per_s)
     ledger.same("V-RATE", f"{path}.rates_requests_per_s", rates, levels, "one rate for each level that lasts")
+    by_level = one.replicas_by_level
+    wanted = levels if paid_by_level(facts, group.sourcing) else 0
+    path_level = f"{path}.replicas_by_level"
+    if ledger.same("V-COUNT", path_level, len(by_level), wanted, "one count for each level that lasts") and wanted:
+        ledger.check(min(by_level) >= 0, "V-COUNT", path_level, min(by_level), ">= 0", "a count is never negative")
+        ledger.same("V-COUNT", path_level, max(by_level), one.replicas, "as many replicas as the level with most")
     row = _accelerator(ledger, facts, f"{path}.accelerator", one.accelerator)
     if row is None:
         return
@@ -203,8 +236,8 @@ def _check_layout(
         ledger.same("V-COUNT", f"{path}.decode_replicas", one.decode_replicas, 1, "a replica does both phases")
     width = sum(count * each for count, each in widths)
     ledger.same("V-COUNT", f"{path}.accelerators_per_replica", given, width, "TP x PP x attention DP of all replicas")
-    whole = width <= size or group.sourcing == "buy"
-    sentence = "a replica of several servers needs a network that is bought with them"
+    whole = width <= size or group.sourcing in ("buy", "owned")
+    sentence = "a replica of several servers needs a network that stands or is bought with them"
     ledger.check(whole, "V-PACK", f"{path}.accelerators_per_replica", width, f"<= {size}", sentence)
 
 

@@ -144,7 +144,12 @@ def _solve(offer: Offer, asked: Asked, options: Options, stop: Stop | None) -> t
     wanted = asked.count if asked.count is not None else asked.servers
     assert wanted is not None
     sizes = {q: pool.server_type.accelerators if asked.count is not None else 1 for q, pool in data.pools.items()}
-    roomy = replace(data, max_servers={q: max(most, wanted // sizes[q]) for q, most in data.max_servers.items()})
+    # No more can be owned than the inventory has.
+    room = {
+        q: most if data.pools[q].owned is not None else max(most, wanted // sizes[q])
+        for q, most in data.max_servers.items()
+    }
+    roomy = replace(data, max_servers=room)
     data = roomy.with_terms(offer.terms)
     model = build_program(data)
     counted = sum(size * model.Servers[q] for q, size in sizes.items())
@@ -160,8 +165,7 @@ def _solve(offer: Offer, asked: Asked, options: Options, stop: Stop | None) -> t
             why = few if wanted < least else f"{wanted:,} {noun} make no whole servers of it, or break a cap"
         return Answer(data, outcome, None, model), why
     values = compiled.rounded(outcome.values)
-    names = {variable.name: float(value) for variable, value in zip(compiled.columns, values, strict=True)}
-    return Answer(data, outcome, fleet_of(data, names), model), None
+    return Answer(data, outcome, fleet_of(data, compiled.by_index(values)), model), None
 
 
 def _force(model: Any, counted: Any, wanted: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from optimizer.api import solve
 from optimizer.program_data import Pair, ProgramData, maximal_patterns, replicas_needed, widths_form_chain
-from optimizer.rates import serving_rates
+from optimizer.rates import Counts, serving_rates
 from tests.core.hand import bought, data_of, instance, offered, price, rented, server_type
 from tests.core.real import small
 from tests.core.test_random_programs import draw
@@ -51,7 +51,7 @@ def test_rates_cost_as_little_energy_as_a_linear_program_finds(seed: int) -> Non
         chosen = random.sample(mine, min(len(mine), 3))
         for d, q in chosen:
             replicas[d, q] = max(1, replicas_needed(demand, data.capacity[d]) // len(chosen) + 1)
-    rates = serving_rates(data, replicas, {})
+    rates = serving_rates(data, Counts(replicas), {})
     levels = list(data.billed_levels.values())
     spent = 0.0
     for (d, q), values in rates.items():
@@ -78,17 +78,17 @@ def test_rates_fill_the_thriftiest_deployment_first() -> None:
     pools = [bought("air", of), rented("rent", of)]
     deployments = [offered("thrifty", of, rate=2.0, busy_kw=5.0), offered("hungry", of, rate=2.0, busy_kw=9.0)]
     data = data_of(instance(), pools, deployments, [price(("BusyKwh", "air"), 1.0)], demand=(5.0,))
-    found = serving_rates(data, {("thrifty", "air"): 1, ("hungry", "air"): 2}, {})
+    found = serving_rates(data, Counts({("thrifty", "air"): 1, ("hungry", "air"): 2}), {})
     assert found == {("thrifty", "air"): (2.0,), ("hungry", "air"): (3.0,)}
     # The provider pays for the energy of what is rented.
-    found = serving_rates(data, {("thrifty", "air"): 2, ("hungry", "rent"): 2}, {})
+    found = serving_rates(data, Counts({("thrifty", "air"): 2, ("hungry", "rent"): 2}), {})
     assert found == {("thrifty", "air"): (1.0,), ("hungry", "rent"): (4.0,)}
 
 
 def test_what_the_solvers_tolerance_leaves_over_is_shared() -> None:
     of = server_type()
     data = data_of(instance(), [bought("air", of)], [offered("d", of, rate=2.0)], [], demand=(4.0 * (1 + 1e-7),))
-    ((rate,),) = serving_rates(data, {("d", "air"): 2}, {}).values()
+    ((rate,),) = serving_rates(data, Counts({("d", "air"): 2}), {}).values()
     assert rate == pytest.approx(4.0 * (1 + 1e-7), rel=1e-12)
 
 

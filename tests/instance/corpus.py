@@ -50,6 +50,13 @@ _NO_RENT: Final[dict[str, Any]] = {
     "choices/sourcing": ["reserved_3yr"],
 }
 
+_OWNED: Final[dict[str, Any]] = {
+    "accelerator": "a100-80gb-sxm",
+    "servers": 4,
+    "cooling": "air_containment_econ",
+    "remaining_life_years": 2,
+}
+
 
 _THREE: Final = ("targets.tpot_ms", "targets.ttft_ms", "site.power_kw")
 
@@ -163,6 +170,11 @@ def spoilt() -> dict[str, dict[str, Any]]:
         "degree twice": changed({"choices/tensor_parallel/0": 2}),
         "scheme unknown": changed({"choices/schemes/0": "w8a8-fp"}),
         "sourcing unknown": changed({"choices/sourcing/0": "rent"}),
+        "spot without its availability": changed({"choices/sourcing": ["spot", "buy"]}),
+        "provider unknown": changed({"choices/providers": ["Lambada"]}),
+        "region unknown to every offer": changed({"choices/regions": ["us-east-11"]}),
+        "supply of a provider that nobody knows": changed({"choices/provider_supply": {"Oracle": {"l40s": 8}}}),
+        "supply of an unknown accelerator by a provider": changed({"choices/provider_supply": {"OCI": {"l40x": 8}}}),
         "cooling unknown": changed({"choices/cooling/0": "air_crak"}),
         "nothing has a price": changed(_NO_RENT),
         "uncertain, no fields known there": changed({"uncertainty": {"field": []}}),
@@ -251,6 +263,18 @@ def spoilt() -> dict[str, dict[str, Any]]:
                 ]
             }
         ),
+        "owned servers of an unknown type": changed({"inventory": [{**_OWNED, "accelerator": "a100-80"}]}),
+        "owned servers in an unknown cooling": changed({"inventory": [{**_OWNED, "cooling": "air_containment"}]}),
+        "owned servers none": changed({"inventory": [{**_OWNED, "servers": 0}]}),
+        "owned servers without their life": changed({"inventory": [{**_OWNED, "remaining_life_years": None}]}),
+        "owned servers without a count": changed({"inventory": [{"accelerator": "l40s"}]}),
+        "owned servers with a key too many": changed({"inventory": [{**_OWNED, "racks": 2}]}),
+        "owned servers of a type without a name": changed({"inventory": [{**_OWNED, "accelerator": ""}]}),
+        "owned servers twice": changed({"inventory": [_OWNED, {**_OWNED, "servers": 2}]}),
+        "owned liquid servers in air": changed(
+            {"inventory": [{**_OWNED, "accelerator": "gb200-nvl72", "remaining_life_years": 9}]}
+        ),
+        "owned servers that nobody sells": changed({"inventory": [{**_OWNED, "accelerator": "a10g"}]}),
         "own price of an unknown accelerator": changed({f"{row}/accelerator": "l4oos"}),
         "own price negative": changed({f"{row}/low_usd": -1}),
         "own price out of order": changed({f"{row}/low_usd": 9}),

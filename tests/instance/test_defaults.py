@@ -29,6 +29,7 @@ def test_the_smallest_instance_defaults_every_section() -> None:
         "choices",
         "site",
         "economics",
+        "inventory",
         "solver",
     }
     assert used["targets.vram_fraction"].value == "0.9"

@@ -43,7 +43,9 @@ def _fleet(kept: Record) -> str:
     parts = []
     for pool, group in kept["servers"].items():
         kind, *how = pool.split("/")
-        word = f"{kind} rented, {how[0].replace('_', ' ')}" if len(how) == 1 else f"{kind} bought, {how[1]}"
+        stands = {"buy": "bought", "owned": "owned"}.get(how[0])
+        place = f", {how[1]}" if len(how) > 1 else ""
+        word = f"{kind} {stands}{place}" if stands else f"{kind} rented, {how[0].replace('_', ' ')}{place}"
         spare = f", {group['spare']} of them spare" if group["spare"] else ""
         racks = f", {group['racks']} racks" if group["racks"] else ""
         parts.append(f"{group['servers']} servers {word}{racks}{spare}")

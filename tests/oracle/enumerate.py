@@ -1,22 +1,24 @@
 """The least yearly cost of a small instance, by listing every fleet that could be the cheapest.
 
-A fleet is a count of servers in service in every pool. Fleets are looked at in the order of a bound that no fleet with
-these servers or more can beat; for each fleet that can carry the demand, every placing of its spares, every count at
-which a discount of all units begins, and every filling with replicas is priced. The search ends when the bound passes
-the best price found, so nothing cheaper is left out. There is no solver, no array and no code of the program here.
+A fleet is a count of servers in service in every pool whose servers are paid always. Fleets are looked at in the order
+of a bound that no fleet with these servers or more can beat; for each fleet that can carry the demand, every placing of
+its spares, every count at which a discount of all units begins, and every filling with replicas is priced. The search
+ends when the bound passes the best price found, so nothing cheaper is left out. What servers paid by load level add is
+chosen for each level by itself, among every filling of as many of them as supply allows. There is no solver, no array
+and no code of the program here.
 """
 
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import NamedTuple
 
 from optimizer.instance.model import Instance
-from tests.oracle.listing import HOURS, RESIDUAL, Column, Listing, Pool, captured, list_instance
+from tests.oracle.listing import HOURS, RESIDUAL, Column, Listing, Pool, captured, list_instance, new_server_usd
 from tests.oracle.packing import maximal_counts
-from tests.oracle.power_costs import Load, Part, cheapest
+from tests.oracle.power_costs import Level, Load, Part, cheapest
 
 #: Relative slack of comparisons between sums of floating-point numbers.
 SLACK = 1e-9
@@ -72,6 +74,19 @@ class Filling(NamedTuple):
     schemes: frozenset[str]
 
 
+#: Largest counts of servers paid by level, by pool; several where types exclude each other.
+Rooms = tuple[tuple[int, ...], ...]
+
+
+class Elastic(NamedTuple):
+    """Servers paid by level, filled: rent an hour, what they carry of each class, schemes, count by pool."""
+
+    usd_per_hour: float
+    parts: tuple[Parts, ...]
+    schemes: frozenset[str]
+    servers: tuple[int, ...]
+
+
 @dataclass
 class Structure:
     """Cost of servers and all that hangs on their counts, before requests and schemes."""
@@ -84,6 +99,7 @@ class Structure:
     racks: int
     room: tuple[float, float]
     idle_caused: tuple[float, float]
+    rented: dict[tuple[str, str], int]
 
 
 @dataclass
@@ -111,14 +127,7 @@ class Money:
         cooling_life = annuity(self.rate, economics.cooling_life_years)
         self.plants = {}
         for key in sorted({RESIDUAL, *(pool.cooling.id for pool in self.listing.pools if pool.cooling is not None)}):
-            row = catalog.cooling[key]
-            own = economics.cooling_prices.get(key)
-            fixed, marginal = row.capex_fixed_usd, row.capex_marginal_usd_per_kw
-            upkeep = row.maintenance_typical_fraction
-            if own is not None:
-                fixed = fixed if own.fixed_usd is None else own.fixed_usd
-                marginal = marginal if own.marginal_usd_per_kw is None else own.marginal_usd_per_kw
-                upkeep = upkeep if own.maintenance_fraction is None else own.maintenance_fraction
+            fixed, marginal, upkeep = self.plant_parts(key)
             self.plants[key] = (fixed, marginal, cooling_life + upkeep)
         rent = economics.colocation_usd_per_kw_month
         rent = catalog.facility["colo_wholesale_1mw_plus"].typical if rent is None else rent
@@ -127,6 +136,18 @@ class Money:
         self.space_usd_per_kw = max(0.0, 12.0 * rent - contained)
         self.rack_usd = catalog.facility["rack_hardware"].typical if economics.rack_usd is None else economics.rack_usd
         self.rack_share_usd = self.rack_usd * annuity(self.rate, economics.server_life_years)
+
+    def plant_parts(self, key: str) -> tuple[float, float, float]:
+        """(fixed USD, USD per kW, yearly upkeep as a share) of a plant."""
+        row = self.listing.catalog.cooling[key]
+        own = self.listing.instance.economics.cooling_prices.get(key)
+        fixed, marginal = row.capex_fixed_usd, row.capex_marginal_usd_per_kw
+        upkeep = row.maintenance_typical_fraction
+        if own is not None:
+            fixed = fixed if own.fixed_usd is None else own.fixed_usd
+            marginal = marginal if own.marginal_usd_per_kw is None else own.marginal_usd_per_kw
+            upkeep = upkeep if own.maintenance_fraction is None else own.maintenance_fraction
+        return fixed, marginal, upkeep
 
     def fabric_usd(self, speed: float, accelerators: int) -> float:
         """Price per accelerator of the first fabric that holds them."""
@@ -151,11 +172,37 @@ class Money:
             total += max(0, min(count + 1, end) - start) * price * (1.0 - off)
         return total
 
+    def owned_usd(self, pool: int) -> float:
+        """Yearly upkeep of one owned server, its network and plant, and of what replaces it within the horizon."""
+        one, listing = self.listing.pools[pool], self.listing
+        economics, catalog, kind = listing.instance.economics, listing.catalog, one.server_type
+        assert one.owned is not None
+        assert one.cooling is not None
+        new = new_server_usd(listing.instance, catalog, kind.accelerator)
+        stated = one.owned.upkeep_usd_per_server_year
+        if stated is None:
+            assert new is not None
+            stated = new * economics.server_maintenance_fraction
+        usd = stated
+        fabric = next(row for row in listing.fabrics[kind.accelerator.scale_out_gb_s] if row.tiers == 2)
+        per_accelerator = float(getattr(fabric, f"{economics.price_level}_usd_per_accelerator"))
+        usd += kind.size * per_accelerator * economics.network_maintenance_fraction
+        share = captured(one.cooling)
+        for name, part in ((one.cooling.id, share), (RESIDUAL, 1.0 - share)):
+            _, marginal, upkeep = self.plant_parts(name)
+            usd += one.server_kw * part * marginal * upkeep
+        years, horizon = one.owned.remaining_life_years, economics.horizon_years
+        if years < horizon:
+            assert new is not None
+            later = 1.0 - annuity(self.rate, horizon) / annuity(self.rate, years)
+            usd += new * annuity(self.rate, economics.server_life_years) * later
+        return usd
+
     def premium_usd(self, pool: int) -> float:
-        """Premium of one server that is built for liquid and could be had for air."""
+        """Premium of one new server that is built for liquid and could be had for air."""
         one = self.listing.pools[pool]
         row = one.server_type.accelerator
-        if one.cooling is None or one.cooling.medium != "liquid" or row.liquid_cooling != "option":
+        if one.cooling is None or one.cooling.medium != "liquid" or row.liquid_cooling != "option" or not one.is_bought:
             return 0.0
         return self.listing.instance.economics.liquid_ready_usd_per_kw * row.server_power_kw
 
@@ -189,6 +236,7 @@ class Enumeration:
         self.money = Money(listing)
         self.most_steps = most_steps
         self.steps = 0
+        self.known_elastic: dict[tuple[frozenset[str], tuple[int, ...]], list[Elastic]] = {}
         self.known_fillings: dict[tuple[int, int, frozenset[str]], list[Filling]] = {}
         self.columns: list[list[list[Column]]] = [
             [
@@ -198,9 +246,11 @@ class Enumeration:
             for q in range(len(self.pools))
         ]
         self.schemes_of = [frozenset(c.scheme for row in by_class for c in row) for by_class in self.columns]
+        self.fixed = [q for q, pool in enumerate(self.pools) if not pool.by_level]
+        self.elastic = [q for q, pool in enumerate(self.pools) if pool.by_level]
         self.by_type: dict[str, list[int]] = {}
         for q, pool in enumerate(self.pools):
-            if pool.is_bought:
+            if pool.in_hall:
                 self.by_type.setdefault(pool.server_type.id, []).append(q)
         self.server_capacity = [
             [self._most_capacity(q, b) for b in range(len(listing.classes))] for q in range(len(self.pools))
@@ -278,17 +328,21 @@ class Enumeration:
     def _least_server_usd(self, q: int) -> float:
         """What one more server costs at the very least, whatever else stands there."""
         pool = self.pools[q]
-        if not pool.is_bought:
-            return float(pool.server_type.rent[pool.sourcing]) * pool.server_type.size * HOURS
         kind = pool.server_type
+        if not pool.in_hall:
+            # What is paid by level is paid at the peak at least, for what is missing there.
+            return pool.rent_usd * kind.size * (self.listing.power.levels[0].hours if pool.by_level else HOURS)
+        running = self._idle_usd(q)
+        running += pool.server_kw * self.money.space_usd_per_kw
+        if not pool.is_bought:
+            return running + self.money.owned_usd(q)
         assert kind.server_usd is not None
         least = kind.server_usd * (1.0 - max((off for _, off in kind.discounts), default=0.0))
         usd = (least + self.money.premium_usd(q)) * self.money.server_share
         level = f"{self.instance.economics.price_level}_usd_per_accelerator"
         fabric = min(float(getattr(row, level)) for row in self.listing.fabrics[kind.accelerator.scale_out_gb_s])
         usd += fabric * kind.size * self.money.network_share
-        usd += self._idle_usd(q)
-        usd += pool.server_kw * self.money.space_usd_per_kw
+        usd += running
         for plant, share in self._heat(q):
             _, marginal, yearly = self.money.plants[plant]
             usd += pool.server_kw * share * marginal * yearly
@@ -319,15 +373,18 @@ class Enumeration:
         for name in names:
             members = self.by_type[name]
             used = sum(service[q] for q in members)
+            # A discount counts new servers alone, whatever else of the type stands there.
+            new = sum(service[q] for q in members if self.pools[q].is_bought)
             if used == 0:
                 choices.append([(0,) * len(members)])
                 continue
             spare = max(math.ceil(targets.spare_fraction * used - SLACK), targets.spare_servers)
             kind = self.pools[members[0]].server_type
             extra = [spare]
-            if not kind.incremental:
-                extra += [start - used for start, _ in kind.discounts if start - used > spare]
-            choices.append([one for count in extra for one in compositions(count, len(members))])
+            if not kind.incremental and any(self.pools[q].is_bought for q in members):
+                least = [start - new for start, _ in kind.discounts]
+                extra += [begin for begin in least if begin > spare]
+            choices.append([one for count in sorted(set(extra)) for one in compositions(count, len(members))])
         result = []
         for spares in product(*choices):
             servers = list(service)
@@ -344,8 +401,9 @@ class Enumeration:
         self.spend()
         money, site, choices = self.money, self.instance.site, self.instance.choices
         yearly = capital = kw = meter = 0.0
-        racks = 0
+        racks = new_racks = 0
         caused = [0.0, 0.0]
+        rented: dict[tuple[str, str], int] = {}
         used_types: dict[str, int] = {}
         fabric: dict[float, int] = {}
         heat: dict[str, float] = {}
@@ -354,9 +412,16 @@ class Enumeration:
                 continue
             kind = pool.server_type
             used_types[kind.accelerator.id] = used_types.get(kind.accelerator.id, 0) + count * kind.size
-            if not pool.is_bought:
-                yearly += count * kind.size * HOURS * kind.rent[pool.sourcing]
+            if not pool.in_hall:
+                rented[pool.provider, kind.accelerator.id] = (
+                    rented.get((pool.provider, kind.accelerator.id), 0) + count * kind.size
+                )
+                yearly += count * kind.size * HOURS * pool.rent_usd
                 continue
+            if pool.owned is not None:
+                if count > pool.owned.servers:
+                    return None
+                yearly += count * money.owned_usd(q)
             premium = count * money.premium_usd(q)
             yearly += premium * money.server_share
             capital += premium
@@ -366,14 +431,18 @@ class Enumeration:
             kw += count * pool.server_kw
             meter += count * pool.server_kw * pool.pue_design
             racks += math.ceil(count / pool.per_rack)
+            if not pool.is_bought:
+                continue
+            new_racks += math.ceil(count / pool.per_rack)
             speed = kind.accelerator.scale_out_gb_s
             fabric[speed] = fabric.get(speed, 0) + count * kind.size
             for plant, share in self._heat(q):
                 heat[plant] = heat.get(plant, 0.0) + share * count * pool.server_kw
         for members in self.by_type.values():
-            count = sum(servers[q] for q in members)
+            new = [q for q in members if self.pools[q].is_bought]
+            count = sum(servers[q] for q in new)
             if count:
-                usd = money.server_price(members[0], count)
+                usd = money.server_price(new[0], count)
                 yearly += usd * money.server_share
                 capital += usd
         for speed, count in fabric.items():
@@ -384,9 +453,9 @@ class Enumeration:
             fixed, marginal, share = money.plants[plant]
             yearly += (fixed + marginal * size) * share
             capital += fixed + marginal * size
-        yearly += kw * money.space_usd_per_kw + racks * money.rack_share_usd
+        yearly += kw * money.space_usd_per_kw + new_racks * money.rack_share_usd
         yearly += self.listing.power.connection_usd if kw else 0.0
-        capital += racks * money.rack_usd
+        capital += new_racks * money.rack_usd
         within = (
             (meter, site.power_kw),
             (racks, site.racks),
@@ -394,13 +463,19 @@ class Enumeration:
             (yearly, self.instance.economics.budget_usd_per_year),
             (len(used_types), choices.max_accelerator_types),
             *((used_types.get(key, 0), most) for key, most in choices.supply.items()),
+            *((rented.get(key, 0), most) for key, most in self.provider_limits().items()),
         )
         if any(most is not None and value > most * (1.0 + SLACK) for value, most in within):
             return None
         room = self.listing.power.room((caused[0], caused[1]))
         if min(room) < -SLACK * max(caused):
             return None
-        return Structure(yearly, capital, servers, used_types, meter, racks, room, (caused[0], caused[1]))
+        return Structure(yearly, capital, servers, used_types, meter, racks, room, (caused[0], caused[1]), rented)
+
+    def provider_limits(self) -> dict[tuple[str, str], int]:
+        """Accelerators by provider and type that can be rented."""
+        supply = self.instance.choices.provider_supply
+        return {(provider, key): most for provider, counts in supply.items() for key, most in counts.items()}
 
     # -- bounds ------------------------------------------------------------------------------------------------
 
@@ -411,7 +486,7 @@ class Enumeration:
         classes together, a server's accelerators counted for the class where they are worth most.
         """
         demand = self.listing.demand
-        later = range(first, len(self.pools))
+        later = [q for q in range(first, len(self.pools)) if not self.pools[q].by_level] + self.elastic
         total = sum(usd * count for usd, count in zip(self.unit_usd, service, strict=True))
         alone = 0.0
         worth = []
@@ -432,9 +507,10 @@ class Enumeration:
         return (total + max(0.0, alone, together) + self.least_requests_usd) * (1.0 - SLACK)
 
     def may_carry(self, service: tuple[int, ...]) -> bool:
-        """Whether every class alone would be served."""
+        """Whether every class alone would be served, with all that servers paid by level may add."""
         return all(
-            sum(count * self.server_capacity[q][b] for q, count in enumerate(service)) >= demand * (1.0 - SLACK)
+            any(self.columns[q][b] for q in self.elastic)
+            or sum(count * self.server_capacity[q][b] for q, count in enumerate(service)) >= demand * (1.0 - SLACK)
             for b, demand in enumerate(self.listing.demand)
         )
 
@@ -450,25 +526,44 @@ class Enumeration:
         for b, demand in enumerate(self.listing.demand):
             if sum(one.capacity for one in parts[b]) < demand * (1.0 - SLACK):
                 return None
-            for level in power.levels:
-                options = tuple(
-                    (
-                        one.capacity,
-                        power.unit_usd(level, one),
-                        power.caused(one.kw * level.hours, one.pue_mean, one.m3_per_kwh),
-                    )
-                    for one in parts[b]
-                )
-                loads.append(Load(level.share * demand, options))
+            loads += [self._load(level, parts[b], level.share * demand) for level in power.levels]
         return cheapest(power, loads, room)
 
-    def fillings(
-        self, service: tuple[int, ...], allowed: frozenset[str], most_usd: float, room: tuple[float, float]
-    ) -> tuple[float, frozenset[str]] | None:
-        """Least yearly energy above idle over every filling of the servers with replicas of the allowed schemes.
+    def _load(self, level: Level, parts: Parts, demand: float) -> Load:
+        """A class's demand at a level, and what may serve it."""
+        power = self.listing.power
+        options = tuple(
+            (
+                one.capacity,
+                power.unit_usd(level, one),
+                power.caused(one.kw * level.hours, one.pue_mean, one.m3_per_kwh),
+            )
+            for one in parts
+        )
+        return Load(demand, options)
 
-        With it the schemes of that filling. Capacity never hurts: only fillings without room for a replica count. None
-        where the demand is not met, or only at more than ``most_usd``.
+    def level_usd(self, level: Level, parts: Sequence[Parts]) -> float | None:
+        """Least yearly cost above idle of one level, given the parts of each class; None where they do not carry it."""
+        loads = []
+        for b, demand in enumerate(self.listing.demand):
+            needed = level.share * demand
+            if sum(one.capacity for one in parts[b]) < needed * (1.0 - SLACK):
+                return None
+            loads.append(self._load(level, parts[b], needed))
+        return cheapest(self.listing.power, loads, (math.inf, math.inf))
+
+    def fillings(
+        self,
+        service: tuple[int, ...],
+        allowed: frozenset[str],
+        most_usd: float,
+        caps: tuple[float, float],
+        rooms: "Rooms" = (),
+    ) -> tuple[float, frozenset[str], tuple[int, ...]] | None:
+        """Least yearly energy above idle and rent by level over every filling with replicas of the allowed schemes.
+
+        With it the schemes of that filling, and servers paid by level. Capacity never hurts: only fillings without room
+        for a replica count. None where the demand is not met, or only at more than ``most_usd``.
         """
         classes = range(len(self.listing.classes))
         options = [
@@ -478,21 +573,131 @@ class Enumeration:
         ]
         # For the bound: all a pool may carry of a class, at its cheapest energy.
         most = [[_best_of([one.parts[b] for one in found]) for b in classes] for found in options]
-        best: list[tuple[float, frozenset[str]]] = []
+        best: list[tuple[float, frozenset[str], tuple[int, ...]]] = []
 
         def extend(position: int, chosen: tuple[Parts, ...], schemes: frozenset[str]) -> None:
             self.spend()
-            total = self.requests_usd([chosen[b] + sum((row[b] for row in most[position:]), ()) for b in classes], room)
-            if total is None or total > most_usd or (best and total >= best[0][0]):
-                return
-            if position == len(options):
-                best[:] = [(total, schemes)]
+            if not self.elastic:
+                parts = [chosen[b] + sum((row[b] for row in most[position:]), ()) for b in classes]
+                total = self.requests_usd(parts, caps)
+                if total is None or total > most_usd or (best and total >= best[0][0]):
+                    return
+                if position == len(options):
+                    best[:] = [(total, schemes, (0,) * len(self.pools))]
+                    return
+            elif position == len(options):
+                for room in rooms:
+                    limit = min(most_usd, best[0][0] if best else math.inf)
+                    found = self._levels(chosen, allowed, room, limit)
+                    if found is not None and (not best or found[0] < best[0][0]):
+                        best[:] = [(found[0], schemes | found[1], found[2])]
                 return
             for one in options[position]:
                 extend(position + 1, tuple(chosen[b] + one.parts[b] for b in classes), schemes | one.schemes)
 
         extend(0, ((),) * len(classes), frozenset())
-        return best[0] if best else None
+        return best[0] if best and best[0][0] <= most_usd else None
+
+    def rooms(self, one: Structure) -> "Rooms":
+        """Largest counts of servers paid by level that supply, providers and the choice of types leave room for.
+
+        Nothing else limits them, and one that no level uses costs nothing, so counts below the largest are no choice.
+        """
+        if not self.elastic:
+            return ()
+        choices, limits = self.instance.choices, self.provider_limits()
+        boxes = [range(self._ample(q) + 1) for q in self.elastic]
+        if math.prod(len(box) for box in boxes) > self.most_steps:
+            raise TooLarge("too many servers paid by level")
+        kept: list[tuple[int, ...]] = []
+        for counts in sorted(product(*boxes), key=lambda one: (-sum(one), one)):
+            if any(all(a <= b for a, b in zip(counts, other, strict=True)) for other in kept):
+                continue
+            self.spend()
+            used, rented = dict(one.accelerators), dict(one.rented)
+            for q, count in zip(self.elastic, counts, strict=True):
+                pool = self.pools[q]
+                key, size = pool.server_type.accelerator.id, count * pool.server_type.size
+                if count:
+                    used[key] = used.get(key, 0) + size
+                    rented[pool.provider, key] = rented.get((pool.provider, key), 0) + size
+            if (
+                all(used.get(key, 0) <= most for key, most in choices.supply.items())
+                and all(rented.get(key, 0) <= most for key, most in limits.items())
+                and (choices.max_accelerator_types is None or len(used) <= choices.max_accelerator_types)
+            ):
+                kept.append(counts)
+        return tuple(kept)
+
+    def _ample(self, q: int) -> int:
+        """Servers of a pool that carry everything alone, each class on servers of its own."""
+        total = 0
+        for b, demand in enumerate(self.listing.demand):
+            each = max((self._one_kind(q, c) for c in self.columns[q][b]), default=0.0)
+            least = min((self._one_kind(q, c) for c in self.columns[q][b]), default=0.0)
+            if each:
+                # Filled with the weakest deployment: no level can want more.
+                total += math.ceil(demand / least - SLACK)
+        return total
+
+    def _one_kind(self, q: int, column: Column) -> float:
+        """What a server carries that is filled with one deployment."""
+        return column.capacity * (self.pools[q].server_type.size // column.width)
+
+    def _levels(
+        self, fixed: tuple[Parts, ...], allowed: frozenset[str], room: tuple[int, ...], most_usd: float
+    ) -> tuple[float, frozenset[str], tuple[int, ...]] | None:
+        """(USD a year, schemes, servers by pool): each level with the servers paid by level that serve it cheapest."""
+        site = self.instance.site
+        if site.carbon_tonnes_per_year is not None or site.water_m3_per_year is not None:
+            raise TooLarge("caps on carbon and water tie the levels together")
+        total, schemes, used = 0.0, frozenset[str](), [0] * len(self.pools)
+        for level in self.listing.power.levels:
+            best: tuple[float, Elastic] | None = None
+            for one in self._elastic_fleets(allowed, room):
+                self.spend()
+                usd = one.usd_per_hour * level.hours
+                if best is not None and usd >= best[0]:
+                    break
+                parts = [fixed[b] + one.parts[b] for b in range(len(self.listing.classes))]
+                energy = self.level_usd(level, parts)
+                if energy is not None and (best is None or usd + energy < best[0]):
+                    best = usd + energy, one
+            if best is None:
+                return None
+            total += best[0]
+            if total > most_usd:
+                return None
+            schemes |= best[1].schemes
+            used = [max(a, b) for a, b in zip(used, best[1].servers, strict=True)]
+        return total, schemes, tuple(used)
+
+    def _elastic_fleets(self, allowed: frozenset[str], room: tuple[int, ...]) -> list["Elastic"]:
+        """Every count and filling of servers paid by level, by rising rent."""
+        key = (allowed, room)
+        if key not in self.known_elastic:
+            fleets = []
+            for counts in product(*(range(most + 1) for most in room)):
+                options = [
+                    self._fillings_of(q, count, allowed & self.schemes_of[q])
+                    for q, count in zip(self.elastic, counts, strict=True)
+                    if count
+                ]
+                servers = [0] * len(self.pools)
+                rent = 0.0
+                for q, count in zip(self.elastic, counts, strict=True):
+                    servers[q] = count
+                    rent += count * self.pools[q].server_type.size * self.pools[q].rent_usd
+                for several in product(*options):
+                    self.spend()
+                    parts = tuple(
+                        tuple(part for one in several for part in one.parts[b])
+                        for b in range(len(self.listing.classes))
+                    )
+                    used = frozenset(name for one in several for name in one.schemes)
+                    fleets.append(Elastic(rent, parts, used, tuple(servers)))
+            self.known_elastic[key] = sorted(fleets, key=lambda one: (one.usd_per_hour, one.servers))
+        return self.known_elastic[key]
 
     def _fillings_of(self, q: int, count: int, allowed: frozenset[str]) -> list[Filling]:
         """Every filling of ``count`` servers of a pool without room for another replica."""
@@ -524,7 +729,8 @@ class Enumeration:
     def priced_schemes(self, service: tuple[int, ...]) -> Iterator[tuple[frozenset[str], float]]:
         """Every set of schemes that may be prepared, with its capital; schemes that cost nothing are always there."""
         usd = self.listing.scheme_usd
-        present = {c.scheme for q, count in enumerate(service) if count for row in self.columns[q] for c in row}
+        used = [q for q, count in enumerate(service) if count or self.pools[q].by_level]
+        present = {c.scheme for q in used for row in self.columns[q] for c in row}
         free = frozenset(key for key in present if usd[key] == 0.0)
         paid = sorted(key for key in present if usd[key] > 0.0)
         for size in range(len(paid) + 1):
@@ -565,26 +771,32 @@ class Enumeration:
                     ]
                     if not fitting or fitting[0].usd_per_year + once > best * (1.0 + TIE):
                         continue
-                    known: dict[tuple[float, float], tuple[float, frozenset[str]] | None] = {}
+                    known: dict[tuple[tuple[float, float], Rooms], tuple[float, frozenset[str], tuple[int, ...]] | None]
+                    known = {}
                     for one in fitting:
                         # Structures rise in cost, so what was left for requests of an earlier one is enough for this.
-                        if one.room not in known:
+                        # What servers paid by level may add depends on what else is had of their type.
+                        key = one.room, self.rooms(one)
+                        if key not in known:
                             left = best * (1.0 + TIE) - one.usd_per_year - once
-                            known[one.room] = self.fillings(service, allowed, left, one.room) if left >= 0.0 else None
-                        filled = known[one.room]
+                            known[key] = self.fillings(service, allowed, left, *key) if left >= 0.0 else None
+                        filled = known[key]
                         if filled is None:
                             continue
-                        energy, schemes = filled
-                        usd = one.usd_per_year + once + energy
+                        running, schemes, used = filled
+                        usd = one.usd_per_year + once + running
                         if limits.budget_usd_per_year is not None and usd > limits.budget_usd_per_year * (1.0 + SLACK):
                             continue
                         if usd <= best * (1.0 + TIE):
-                            choice = self._choice(one.servers, schemes)
+                            choice = self._choice(self._with(one, used).servers, schemes)
                             found[choice] = min(usd, found.get(choice, math.inf))
                             if usd < best:
-                                best, cheapest, capital_usd = usd, one, one.capital_usd + capital
+                                best, capital_usd = usd, one.capital_usd + capital
+                                cheapest = self._with(one, used)
             least = structures[0].usd_per_year
-            for q in range(first, len(self.pools)):
+            for q in self.fixed:
+                if q < first or service[q] >= self._most(q):
+                    continue
                 grown = (*service[:q], service[q] + 1, *service[q + 1 :])
                 bound = max(self.bound(grown, q), least * (1.0 - SLACK))
                 if bound <= best * (1.0 + TIE) and bound <= (limits.budget_usd_per_year or math.inf) * (1.0 + SLACK):
@@ -605,6 +817,20 @@ class Enumeration:
             cheapest.idle_caused,
         )
 
+    def _with(self, one: Structure, used: tuple[int, ...]) -> Structure:
+        """A structure with the servers that are paid by level."""
+        accelerators = dict(one.accelerators)
+        for pool, count in zip(self.pools, used, strict=True):
+            if count:
+                key = pool.server_type.accelerator.id
+                accelerators[key] = accelerators.get(key, 0) + count * pool.server_type.size
+        servers = tuple(a + b for a, b in zip(one.servers, used, strict=True))
+        return replace(one, servers=servers, accelerators=accelerators)
+
+    def _most(self, q: int) -> float:
+        owned = self.pools[q].owned
+        return math.inf if owned is None else owned.servers
+
     def _choice(self, servers: tuple[int, ...], schemes: frozenset[str]) -> Choice:
         used = [pool for pool, count in zip(self.pools, servers, strict=True) if count]
         return Choice(
@@ -618,16 +844,29 @@ class Enumeration:
 def answer(listing: Listing, most_steps: int = 1_000_000) -> Answer | None:
     """The least yearly cost over every fleet of a listing, or None where no fleet holds every limit.
 
-    Of several terms of rent for one server type only the cheapest is looked at: terms differ in nothing but the price.
+    Of the offers of one server type that are paid alike only those up to the cheapest without a limit of its provider's
+    supply are looked at: nothing but price and that limit tells them apart.
     """
+    limited = {
+        (provider, key) for provider, counts in listing.instance.choices.provider_supply.items() for key in counts
+    }
+
+    def rank(pool: Pool) -> tuple[float, str, str]:
+        return pool.rent_usd, pool.sourcing, pool.id
 
     def worth_a_look(pool: Pool) -> bool:
-        rents = [
-            (other.server_type.rent[other.sourcing], other.sourcing)
+        if pool.in_hall:
+            return True
+        alike = [
+            other
             for other in listing.pools
-            if not other.is_bought and other.server_type.id == pool.server_type.id
+            if not other.in_hall
+            and other.server_type.id == pool.server_type.id
+            and (other.by_level, other.availability) == (pool.by_level, pool.availability)
+            and (other.provider, other.server_type.accelerator.id) not in limited
         ]
-        return pool.is_bought or (pool.server_type.rent[pool.sourcing], pool.sourcing) == min(rents)
+        same = [other for other in listing.pools if other.id == pool.id]
+        return rank(pool) == min(rank(other) for other in same) and all(rank(pool) <= rank(other) for other in alike)
 
     return Enumeration(listing.filtered(worth_a_look, lambda _: True), most_steps).search()
 

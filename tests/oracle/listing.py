@@ -10,6 +10,7 @@ from optimizer.catalog.architectures import ModelArchitecture
 from optimizer.catalog.hardware import Accelerator, Fabric, Term
 from optimizer.catalog.place import Climate, CoolingOption
 from optimizer.catalog.precision import QuantizationScheme
+from optimizer.instance.inventory import OwnedServers
 from optimizer.instance.model import Instance, OwnRows
 from optimizer.instance.workload import RequestClass
 from optimizer.performance.architecture import (
@@ -27,7 +28,7 @@ from tests.oracle.accuracy import AccuracyQuestion, Prepared
 from tests.oracle.power_costs import PowerCosts, power_costs
 
 HOURS = 8766.0
-TERMS: tuple[Term, ...] = ("on_demand", "reserved_1yr", "reserved_3yr")
+TERMS: tuple[Term, ...] = ("on_demand", "reserved_1yr", "reserved_3yr", "spot")
 RESIDUAL = "air_containment_econ"
 ROOM = 1e-9
 
@@ -42,7 +43,6 @@ class ServerType:
     server_usd: float | None
     discounts: tuple[tuple[int, float], ...]
     incremental: bool
-    rent: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,21 @@ class Pool:
     network_kw: float
     pue_mean: float
     pue_design: float
+    provider: str = ""
+    rent_usd: float = 0.0
+    availability: float = 1.0
+    by_level: bool = False
+    owned: OwnedServers | None = None
 
     @property
     def is_bought(self) -> bool:
-        """Stands in the planner's own hall."""
+        """New servers, with all that is bought with them."""
         return self.sourcing == "buy"
+
+    @property
+    def in_hall(self) -> bool:
+        """Stands in the planner's own hall."""
+        return self.sourcing in ("buy", "owned")
 
 
 @dataclass(frozen=True)
@@ -136,45 +146,69 @@ def oracle_catalog(instance: Instance) -> Catalog:
     )
 
 
+@dataclass(frozen=True)
+class Rented:
+    """A size and term that somebody rents out."""
+
+    size: int
+    term: str
+    provider: str
+    region: str
+    usd: float
+
+
+def rents_of(instance: Instance, catalog: Catalog, row: Accelerator) -> list[Rented]:
+    """Section 2: every offer of an accelerator that may be taken, at its price per accelerator and hour."""
+    own = instance.economics.prices.get(row.id)
+    chosen, economics = instance.choices, instance.economics
+    bookable = [
+        offer
+        for offer in catalog.rental_offers.values()
+        if offer.accelerator == row.id
+        and offer.is_bookable
+        and offer.price_class in economics.price_classes
+        and (chosen.providers is None or offer.provider in chosen.providers)
+        and (chosen.regions is None or offer.region in chosen.regions)
+    ]
+    sizes = {row.accelerators_per_server}
+    found = []
+    for offer in bookable:
+        size = offer.accelerators
+        if row.accelerators_per_server > row.accelerators_per_host == size:
+            size = row.accelerators_per_server
+        if size > row.accelerators_per_server:
+            continue
+        sizes.add(size)
+        for term in TERMS:
+            share = getattr(economics.rent_fallbacks, f"{term}_fraction", None)
+            usd, base = offer.price_usd_per_accelerator_hour(term), offer.on_demand_usd_per_accelerator_hour
+            if usd is None and share is not None and base is not None:
+                usd = share * base
+            if usd is not None and (own is None or getattr(own, f"{term}_usd_per_hour") is None):
+                found.append(Rented(size, term, offer.provider, offer.region, usd))
+    for term in TERMS:
+        usd = None if own is None else getattr(own, f"{term}_usd_per_hour")
+        if usd is not None:
+            found += [Rented(size, term, "", "", usd) for size in sizes]
+    return found
+
+
 def server_types(instance: Instance, catalog: Catalog) -> list[ServerType]:
-    """Section 1: what can be bought, and every size that can be rented."""
+    """Section 1: what can be bought, what is owned, and every size that can be rented."""
     chosen = instance.choices.accelerators
     if chosen is None:
         names = [key for key, row in catalog.accelerators.items() if row.availability == "current"]
     else:
         names = [catalog.resolve_accelerator(name) for name in chosen]
+    owned = [catalog.resolve_accelerator(one.accelerator) for one in instance.inventory]
     result = []
-    for name in sorted(set(names)):
+    for name in sorted({*names, *owned}):
         row = catalog.accelerators[name]
         own = instance.economics.prices.get(name)
-        rents: dict[int, dict[str, float]] = {row.accelerators_per_server: {}}
-        for (accelerator, count, term), offer in catalog.cheapest_offers(instance.economics.price_classes).items():
-            usd = offer.price_usd_per_accelerator_hour(term)
-            if accelerator != name or term not in TERMS or usd is None:
-                continue
-            size = count
-            if row.accelerators_per_server > row.accelerators_per_host and count == row.accelerators_per_host:
-                size = row.accelerators_per_server
-            if size > row.accelerators_per_server:
-                continue
-            known = rents.setdefault(size, {})
-            known[term] = min(usd, known.get(term, math.inf))
-        if own is not None:
-            for term in TERMS:
-                usd = getattr(own, f"{term}_usd_per_hour")
-                if usd is not None:
-                    for known in rents.values():
-                        known[term] = usd
-        for size, rent in sorted(rents.items()):
+        sizes = {row.accelerators_per_server, *(one.size for one in rents_of(instance, catalog, row))}
+        for size in sorted(sizes):
             whole = size == row.accelerators_per_server
-            price = None
-            if whole:
-                listed = catalog.purchase_prices.get(name)
-                if own is not None and own.server_usd is not None:
-                    price = own.server_usd
-                elif listed is not None:
-                    usd = getattr(listed, f"{instance.economics.price_level}_usd")
-                    price = usd * row.accelerators_per_server / listed.accelerators
+            price = new_server_usd(instance, catalog, row) if whole and name in names else None
             steps = own.discounts if own is not None and whole else ()
             result.append(
                 ServerType(
@@ -184,10 +218,21 @@ def server_types(instance: Instance, catalog: Catalog) -> list[ServerType]:
                     price,
                     tuple((step.from_servers, step.discount_fraction) for step in steps),
                     own is not None and own.discount_kind == "incremental",
-                    rent,
                 )
             )
     return result
+
+
+def new_server_usd(instance: Instance, catalog: Catalog, row: Accelerator) -> float | None:
+    """Price of a whole server, undiscounted."""
+    own = instance.economics.prices.get(row.id)
+    listed = catalog.purchase_prices.get(row.id)
+    if own is not None and own.server_usd is not None:
+        return own.server_usd
+    if listed is None:
+        return None
+    usd: float = getattr(listed, f"{instance.economics.price_level}_usd")
+    return usd * row.accelerators_per_server / listed.accelerators
 
 
 def plant_overhead(option: CoolingOption, temperature: float, *, residual: bool) -> float:
@@ -230,62 +275,90 @@ def pue(option: CoolingOption, climate: Climate) -> tuple[float, float]:
     return mean, values[-1][0]
 
 
+def hall_pool(
+    instance: Instance, catalog: Catalog, kind: ServerType, option: CoolingOption, tiers: tuple[Fabric, ...]
+) -> Pool | None:
+    """Sections 5 and 6: servers of one type in the hall under one option; None where a rack takes none."""
+    row = kind.accelerator
+    curve = catalog.power_curves[row.generation]
+    rack_scale = row.accelerators_per_server > row.accelerators_per_host
+    idle_share = curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction
+    network_kw = kind.size * next(t.power_w_per_accelerator for t in tiers if t.tiers == 2) / 1000.0
+    required = row.liquid_cooling == "required"
+    fan_share = catalog.facility["server_fan_share_air"].typical
+    factor = 1.0 if required else 1.0 - fan_share * option.server_fan_saved_typical_fraction
+    server_kw = row.server_power_kw * factor + network_kw
+    rack_kw = option.rack_kw_upper if required else option.rack_kw_practical
+    if instance.site.rack_kw is not None:
+        rack_kw = min(rack_kw, instance.site.rack_kw)
+    by_height = 1 if row.server_rack_units >= 42 else instance.site.rack_units // row.server_rack_units
+    per_rack = min(math.floor(rack_kw / server_kw + ROOM), by_height)
+    if per_rack < 1:
+        return None
+    mean, design = pue(option, catalog.climates[instance.site.climate])
+    idle_kw = idle_share * row.server_power_kw * factor + network_kw
+    name = f"{kind.id}/buy/{option.id}"
+    return Pool(name, kind, "buy", option, per_rack, server_kw, idle_kw, factor, network_kw, mean, design)
+
+
 def list_pools(instance: Instance, catalog: Catalog, fabrics: dict[float, tuple[Fabric, ...]]) -> list[Pool]:
-    """Section 1 and 5: bought pools by cooling option, rented pools by term."""
+    """Section 1 and 5: owned and bought pools by cooling option, rented pools by term, provider and region."""
     names = instance.choices.cooling
     options = [
         row
         for key, row in sorted(catalog.cooling.items())
         if (row.offered_by_default if names is None else key in names)
     ]
-    climate = catalog.climates[instance.site.climate]
-    fan_share = catalog.facility["server_fan_share_air"].typical
+    chosen = instance.choices
+    allowed = None if chosen.accelerators is None else {catalog.resolve_accelerator(a) for a in chosen.accelerators}
+    hourly = instance.workload.load.hourly_fractions
+    by_the_hour = hourly is not None and min(hourly) < max(hourly)
     pools: list[Pool] = []
     for kind in server_types(instance, catalog):
         row = kind.accelerator
-        curve = catalog.power_curves[row.generation]
-        rack_scale = row.accelerators_per_server > row.accelerators_per_host
-        idle_share = curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction
-        if kind.server_usd is not None and "buy" in instance.choices.sourcing:
-            tiers = fabrics.setdefault(row.scale_out_gb_s, catalog.fabric_for(row.scale_out_gb_s))
-            network_kw = kind.size * next(t.power_w_per_accelerator for t in tiers if t.tiers == 2) / 1000.0
+        tiers = fabrics.setdefault(row.scale_out_gb_s, catalog.fabric_for(row.scale_out_gb_s))
+        whole = kind.size == row.accelerators_per_server
+        for one in instance.inventory if whole else ():
+            if catalog.resolve_accelerator(one.accelerator) == row.id:
+                pool = hall_pool(instance, catalog, kind, catalog.cooling[one.cooling], tiers)
+                if pool is not None:
+                    name = f"{kind.id}/owned/{one.cooling}"
+                    pools.append(replace(pool, id=name, sourcing="owned", owned=one))
+        if kind.server_usd is not None and "buy" in chosen.sourcing:
             for option in options:
                 if (option.medium == "liquid" and row.liquid_cooling == "no") or (
                     option.medium == "air" and row.liquid_cooling == "required"
                 ):
                     continue
-                required = row.liquid_cooling == "required"
-                factor = 1.0 if required else 1.0 - fan_share * option.server_fan_saved_typical_fraction
-                server_kw = row.server_power_kw * factor + network_kw
-                rack_kw = option.rack_kw_upper if required else option.rack_kw_practical
-                if instance.site.rack_kw is not None:
-                    rack_kw = min(rack_kw, instance.site.rack_kw)
-                by_height = 1 if row.server_rack_units >= 42 else instance.site.rack_units // row.server_rack_units
-                per_rack = min(math.floor(rack_kw / server_kw + ROOM), by_height)
-                if per_rack < 1:
-                    continue
-                mean, design = pue(option, climate)
-                idle_kw = idle_share * row.server_power_kw * factor + network_kw
+                pool = hall_pool(instance, catalog, kind, option, tiers)
+                if pool is not None:
+                    pools.append(pool)
+        if allowed is not None and row.id not in allowed:
+            continue
+        for offer in rents_of(instance, catalog, row):
+            if offer.size == kind.size and offer.term in chosen.sourcing:
+                availability = chosen.spot_availability_fraction if offer.term == "spot" else 1.0
+                assert availability is not None
+                place = "/".join(one for one in (offer.term, offer.provider, offer.region) if one)
                 pools.append(
                     Pool(
-                        f"{kind.id}/buy/{option.id}",
+                        f"{kind.id}/{place}",
                         kind,
-                        "buy",
-                        option,
-                        per_rack,
-                        server_kw,
-                        idle_kw,
-                        factor,
-                        network_kw,
-                        mean,
-                        design,
+                        offer.term,
+                        None,
+                        0,
+                        0.0,
+                        0.0,
+                        1.0,
+                        0.0,
+                        1.0,
+                        1.0,
+                        offer.provider,
+                        offer.usd,
+                        availability,
+                        by_the_hour and offer.term in ("on_demand", "spot"),
                     )
                 )
-        pools.extend(
-            Pool(f"{kind.id}/{term}", kind, term, None, 0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0)
-            for term in TERMS
-            if term in instance.choices.sourcing and term in kind.rent
-        )
     return pools
 
 
@@ -591,7 +664,7 @@ def _replicas(lister: DeploymentLister, pools: list[Pool], classes: tuple[Reques
             layouts(instance, lister.is_mixture), schemes, list(zip(range(len(classes)), classes, strict=True))
         ):
             group = layout.tensor * layout.data
-            if group > size or (layout.width > size and not pool.is_bought):
+            if group > size or (layout.width > size and not pool.in_hall):
                 continue
             key = (row.id, size, layout, scheme, kv_scheme, b)
             if key not in known:
@@ -627,12 +700,12 @@ def _column(
     """What a replica or unit carries and draws; ``room``: accelerators, servers blocked, accelerators busy in one."""
     width, blocks, occupied = room
     weight, kw = weight_of(request_class, latency_ms), 0.0
-    if pool.is_bought:
+    if pool.in_hall:
         row = pool.server_type.accelerator
         busy = busy_air_kw(row, lister.catalog, occupied, is_large_dense=lister.is_large_dense)
         above = busy * pool.fan_factor + pool.network_kw - pool.idle_kw
         kw = above * blocks / rate / weight
-    capacity = weight * lister.instance.targets.peak_utilization_fraction * rate
+    capacity = weight * lister.instance.targets.peak_utilization_fraction * rate * pool.availability
     return Column(0, 0, name, width, "", concurrency, capacity, kw)
 
 
@@ -657,7 +730,7 @@ def _units(lister: DeploymentLister, pools: list[Pool], classes: tuple[RequestCl
                         parts[layout] = found
                 known[key] = list(units(lister, row, size, one, parts))
             for unit in known[key]:
-                if unit.servers and not pool.is_bought:
+                if unit.servers and not pool.in_hall:
                     continue
                 if unit.servers:
                     room = (unit.servers * size, float(unit.servers), unit.width / unit.servers)

@@ -58,6 +58,13 @@ FEATURES = (
     "two roles",
     *power_features.FEATURES,
     *power_features.CAPS,
+    "owned servers",
+    "owned chosen",
+    "paid by level",
+    "paid by level chosen",
+    "spot",
+    "provider limit",
+    "rent from a share",
 )
 #: An instance that takes more steps to enumerate is too large to be drawn.
 MOST_STEPS = 10_000
@@ -176,6 +183,8 @@ def _prices(random: Random, row: dict[str, Any] | None) -> dict[str, Any]:
         own["on_demand_usd_per_hour"] = round(fair * random.uniform(0.9, 2.0), 4)
         if random.random() < 0.5:
             own["reserved_3yr_usd_per_hour"] = round(own["on_demand_usd_per_hour"] * random.uniform(0.6, 0.95), 4)
+        if random.random() < 0.4:
+            own["spot_usd_per_hour"] = round(own["on_demand_usd_per_hour"] * random.uniform(0.4, 0.8), 4)
         if random.random() < 0.3:
             own["reserved_1yr_usd_per_hour"] = round(own["on_demand_usd_per_hour"] * random.uniform(0.7, 1.0), 4)
     elif random.random() < 0.4:
@@ -223,6 +232,8 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
                 ["buy"],
                 ["buy", "reserved_3yr", "reserved_1yr"],
                 ["on_demand", "reserved_1yr"],
+                ["buy", "on_demand", "spot"],
+                ["on_demand", "spot", "reserved_1yr"],
             )
         ),
         "cooling": sorted(random.sample(_COOLING, random.choice((1, 2, 2, 3)))),
@@ -233,7 +244,7 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
             choices["schemes"] = ["w4a16-int4"]
     if random.random() < 0.15:
         choices["kv_schemes"] = ["kv16", "kv8-fp8"]
-    if random.random() < 0.25:
+    if random.random() < 0.35:
         choices["max_accelerator_types"] = random.choice((1, 1, 2))
     if seed % 5 == 2:
         choices["sequence_slots"] = (2, 5, 8, 12, 20)[seed // 5 % 5]
@@ -248,11 +259,17 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
         workload["request"], workload["demand"] = one["request"], one["demand"]
     else:
         workload["classes"] = classes
-    if random.random() < 0.5:
-        if random.random() < 0.6:
+    if "spot" in choices["sourcing"]:
+        choices["spot_availability_fraction"] = random.choice((0.7, 0.9, 1.0))
+    if random.random() < 0.6:
+        if random.random() < 0.4:
             workload["load"] = {"mean_fraction": random.choice((0.3, 0.5, 0.8))}
         else:
-            hours = [round(0.2 + 0.7 * random.random(), random.choice((1, 3))) for _ in range(23)]
+            digits = random.choice((1, 3))
+            few = random.random() < 0.6
+            hours = [
+                random.choice((0.2, 0.6, 0.9)) if few else round(0.2 + 0.7 * random.random(), digits) for _ in range(23)
+            ]
             workload["load"] = {"hourly_fractions": [*hours, 1.0]}
     targets: dict[str, Any] = {
         "accuracy_floor_fraction": random.choice((0.9, 0.95, 0.975, 0.987, 0.992)),
@@ -296,6 +313,10 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
         site["electricity_usd_per_kwh"] = random.choice((0.05, 0.15, 0.3))
     if random.random() < 0.25:
         site["rack_kw"] = random.choice((8.0, 15.0, 30.0))
+    offers = _offers(random, choices, prices)
+    inventory = _inventory(random, names, choices["cooling"], {row["id"]: row for row in rows})
+    if random.random() < 0.2:
+        economics["rent_fallbacks"] = {"reserved_1yr_fraction": 0.75, "spot_fraction": 0.5}
     return {
         "name": f"random {seed}",
         "workload": workload,
@@ -303,8 +324,56 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
         "choices": choices,
         "site": site,
         "economics": economics,
-        "catalog": {"accelerators": rows},
+        "inventory": inventory,
+        "catalog": {"accelerators": rows, "rental_offers": offers},
     }
+
+
+def _offers(random: Random, choices: dict[str, Any], prices: dict[str, Any]) -> list[dict[str, Any]]:
+    """Own rental prices told as offers of two providers, the cheaper of which has few."""
+    result = []
+    for name, own in prices.items():
+        usd = own.get("on_demand_usd_per_hour")
+        if usd is None or random.random() < 0.5:
+            continue
+        del own["on_demand_usd_per_hour"]
+        size = random.choice((1, 2, 4))
+        for provider, factor in (("north", 1.0), ("south", random.choice((1.0, 1.1, 1.4)))):
+            row = {
+                "id": f"{provider}/{name}",
+                "provider": provider,
+                "region": provider,
+                "accelerator": name,
+                "accelerators": size,
+                "on_demand_usd_per_accelerator_hour": round(usd * factor, 4),
+            }
+            if random.random() < 0.5:
+                row["spot_usd_per_accelerator_hour"] = round(usd * factor * random.choice((0.4, 0.6)), 4)
+            result.append(row)
+        choices.setdefault("provider_supply", {})["north"] = {name: size * random.choice((0, 1, 2))}
+    return result
+
+
+def _inventory(
+    random: Random, names: list[str], cooling: list[str], own: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """A few owned servers of a type that may be bought, or of one that may not."""
+    result = []
+    for name in names if random.random() < 0.35 else ():
+        needs_liquid = own.get(name, {}).get("liquid_cooling") == "required"
+        options = [one for one in cooling if not needs_liquid or one in ("d2c_1p", "imm_1p")]
+        if not options:
+            continue
+        row = {
+            "accelerator": name,
+            "servers": random.choice((1, 1, 2, 3)),
+            "cooling": random.choice(options),
+            "remaining_life_years": random.choice((1.0, 2.5, 10.0)),
+        }
+        if random.random() < 0.5:
+            row["upkeep_usd_per_server_year"] = random.choice((0.0, 500.0, 5000.0))
+        result.append(row)
+    return result
 
 
 def read(document: dict[str, Any]) -> Instance:
@@ -377,7 +446,7 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
     }
     yield from (name for name, value in caps.items() if value is not None)
     sourcing = {"buy": "buy", "on_demand": "on demand", "reserved_1yr": "reserved", "reserved_3yr": "reserved"}
-    yield from (sourcing[pool.sourcing] for pool in listing.pools)
+    yield from (sourcing[pool.sourcing] for pool in listing.pools if pool.sourcing in sourcing)
     if expected is None:
         yield "infeasible"
     else:
@@ -385,9 +454,24 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
             yield "mix chosen"
         if any("/buy/" in key for key in expected.servers):
             yield "bought chosen"
-        if any("/buy/" not in key for key in expected.servers):
+        if any("/buy/" not in key and "/owned/" not in key for key in expected.servers):
             yield "rented chosen"
     yield from power_features.features(instance)
+    if expected is not None and any("/owned/" in key for key in expected.servers):
+        yield "owned chosen"
+    by_level = {pool.id for pool in listing.pools if pool.by_level}
+    if expected is not None and by_level & expected.servers.keys():
+        yield "paid by level chosen"
+    if instance.inventory:
+        yield "owned servers"
+    if by_level:
+        yield "paid by level"
+    if any(pool.sourcing == "spot" for pool in listing.pools):
+        yield "spot"
+    if any(pool.provider in choices.provider_supply for pool in listing.pools):
+        yield "provider limit"
+    if economics.rent_fallbacks.spot_fraction:
+        yield "rent from a share"
     if len(listing.classes) > 1:
         yield "several classes"
     if len(listing.power.levels) > 1 or listing.power.levels[0].share < 1.0:

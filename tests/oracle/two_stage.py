@@ -123,7 +123,7 @@ def _services(one: Enumeration, servers: Counts) -> Iterator[Counts]:
         splits = product(*(range(servers[q] + 1) for q in members))
         options.append([dict(zip(members, split, strict=True)) for split in splits if sum(split) == used])
     for chosen in product(*options):
-        service = [count if not one.pools[q].is_bought else 0 for q, count in enumerate(servers)]
+        service = [count if not one.pools[q].in_hall else 0 for q, count in enumerate(servers)]
         for part in chosen:
             for q, count in part.items():
                 service[q] = count

@@ -36,10 +36,10 @@ def _loaded(facts: Facts, plan: Plan, one: Deployment) -> Deployment:
     """The deployment with its share of the demand at each level that lasts."""
     demand = class_demand(facts.classes[one.request_class])
     carried = sum(
-        demand.weight(each.prediction.latency_ms) * capacity_requests_per_s(facts, each)
+        demand.weight(each.prediction.latency_ms) * capacity_requests_per_s(facts, plan, each)
         for each in plan.deployments
         if each.request_class == one.request_class
     )
-    peak = capacity_requests_per_s(facts, one) * min(1.0, demand.needed / carried) if carried else 0.0
+    peak = capacity_requests_per_s(facts, plan, one) * min(1.0, demand.needed / carried) if carried else 0.0
     rates = tuple(level.fraction * peak for level in facts.busy_levels)
     return one.model_copy(update={"rates_requests_per_s": rates})

@@ -136,7 +136,7 @@ def shared_data(offers: Sequence[Offer], pools_besides: Collection[str] = ()) ->
         pools = {pool.id: pool for pool in offer.setting.pools if pool.id in live}
         for pool in pools.values():
             in_service.setdefault(pool.server_type.id, 0)
-        idle = {q: pool_idle_kw(offer.setting, pool) for q, pool in pools.items() if pool.is_bought}
+        idle = {q: pool_idle_kw(offer.setting, pool) for q, pool in pools.items() if pool.in_hall}
         wider = replace(
             data,
             pools=pools,

@@ -265,7 +265,7 @@ def recourse(
     if outcome.values is None:
         return outcome
     values = compiled.rounded(outcome.values)
-    names = {variable.name: float(value) for variable, value in zip(compiled.columns, values, strict=True)}
+    names = compiled.by_index(values)
     cost = float(compiled.cost_vector(model.TotalCost.expr) @ values) * HOURS_PER_YEAR + paid
     return Recourse(cost, fleet_of(narrowed, names), narrowed, outcome)
 

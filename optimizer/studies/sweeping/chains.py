@@ -98,13 +98,18 @@ class Chain:
         ------
         Stopped: ``stop`` said so. InternalError: our own check refused a plan. SolverError: the solver failed.
         """
-        if not reuse or self.kind in (Kind.OTHER, Kind.FLEET) or self.options.gap > TIE_GAP:
+        if not reuse or self._is_paid_by_level() or self.kind in (Kind.OTHER, Kind.FLEET) or self.options.gap > TIE_GAP:
             for at in range(len(self.cases)):
                 yield self._told(at, self._solve(at))
         elif self.kind is Kind.PRICE:
             yield from self._between_prices()
         else:
             yield from self._tightening()
+
+    def _is_paid_by_level(self) -> bool:
+        """Whether servers may be paid by load level: what is had at each level changes with every case."""
+        setting = self.cases[0].offer().setting
+        return any(setting.is_elastic(pool) for pool in setting.pools)
 
     def _solve(self, at: int) -> Solution:
         if self.stop is not None and self.stop():

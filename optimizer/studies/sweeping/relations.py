@@ -7,12 +7,11 @@ from typing import Final
 import numpy as np
 
 from optimizer.costs.term import Term
-from optimizer.fleet import Fleet, fleet_quantities
+from optimizer.fleet import fleet_quantities
 from optimizer.offer import Offer, program_data
 from optimizer.program_data import Pair, ProgramData
-from optimizer.rates import serving_rates
 from optimizer.solver import FloatArray
-from optimizer.studies.sweeping.solving import Counts, Solution
+from optimizer.studies.sweeping.solving import Counts, Solution, whole_fleet
 
 #: A line is straight, and a mix of prices exact, to this share of the value.
 STRAIGHT: Final = 1e-11
@@ -22,7 +21,7 @@ def within_limits(data: ProgramData, counts: Counts, usd_per_year: float) -> boo
     """Whether a fleet keeps the fleet limits that a sweep may move: power, racks, budgets, supply."""
     instance = data.setting.instance
     site, economics, choices = instance.site, instance.economics, instance.choices
-    bought = {q: count for q, count in counts.servers.items() if data.pools[q].is_bought}
+    bought = {q: count for q, count in counts.servers.items() if data.pools[q].in_hall}
     power = math.fsum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items())
     racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
     used: dict[str, int] = {}
@@ -40,8 +39,7 @@ def within_limits(data: ProgramData, counts: Counts, usd_per_year: float) -> boo
 
 
 def _capital(data: ProgramData, counts: Counts) -> float:
-    rates = serving_rates(data, counts.replicas, counts.servers)
-    quantities = fleet_quantities(data, Fleet(counts.replicas, counts.servers, counts.spare, rates, counts.fillings))
+    quantities = fleet_quantities(data, whole_fleet(data, counts))
     return math.fsum(term.capital_usd * quantities.get(term.quantity, 0.0) for term in data.terms)
 
 

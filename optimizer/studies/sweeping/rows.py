@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from optimizer.costs.bill import SERVERS
 from optimizer.costs.tokens import usd_per_million_tokens_of_year
 from optimizer.extract import tokens_per_year
-from optimizer.fleet import Fleet, fleet_quantities
+from optimizer.fleet import Fleet, at_peak, fleet_quantities
 from optimizer.headroom import deployment_headroom, fleet_headroom
 from optimizer.limits import limit
 from optimizer.offer import Offer
@@ -101,9 +101,10 @@ class Teller:
         quantities = fleet_quantities(data, fleet)
         yearly, capital = _totals(data, fleet, quantities)
         bill = _bill(yearly, capital)
-        bought = {q: count for q, count in fleet.servers.items() if data.pools[q].is_bought}
-        busy = {q: quantities["BusyKwh", q] for q in bought}
-        told = [*self._of_deployments(offer, data, fleet), *fleet_headroom(data, *_counts(fleet), busy, bill)]
+        hall = {q: count for q, count in fleet.servers.items() if data.pools[q].in_hall}
+        busy = {q: quantities["BusyKwh", q] for q in hall}
+        counted = (at_peak(data, fleet), fleet.servers, fleet.spare)
+        told = [*self._of_deployments(offer, data, fleet), *fleet_headroom(data, *counted, busy, bill)]
         return Row(
             case=case,
             values=values,
@@ -113,9 +114,7 @@ class Teller:
             accelerators=sum(data.pools[q].server_type.accelerators * count for q, count in fleet.servers.items()),
             usd_per_year=yearly,
             capital_usd=capital,
-            power_kw=math.fsum(
-                data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items()
-            ),
+            power_kw=math.fsum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in hall.items()),
             replicas=sum(fleet.replicas.values()),
             usd_per_million_output_tokens=usd_per_million_tokens_of_year(yearly, tokens_per_year(data, fleet)),
             gap_fraction=gap_fraction,
@@ -136,18 +135,14 @@ class Teller:
         return self._winner[1]
 
 
-def _counts(fleet: Fleet) -> tuple[Any, Any, Any]:
-    return fleet.replicas, fleet.servers, fleet.spare
-
-
 def winner(data: ProgramData, fleet: Fleet) -> str:
     """What a fleet buys and rents, in the words of ``studies.best.summary``."""
-    terms = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term"}
+    terms = {"on_demand": "on demand", "reserved_1yr": "1-year term", "reserved_3yr": "3-year term", "spot": "on spot"}
     parts = []
     for q, count in fleet.servers.items():
         pool = data.pools[q]
         how = (
-            f"bought, {pool.cooling.id}"
+            f"{'owned' if pool.owned is not None else 'bought'}, {pool.cooling.id}"
             if pool.cooling is not None
             else f"rented {terms.get(pool.sourcing, pool.sourcing)}"
         )
@@ -175,9 +170,10 @@ def _totals(data: ProgramData, fleet: Fleet, quantities: dict[tuple[str, ...], f
     """(USD per year, USD at the start), summed over the same lines as the bill's, so equal to it to the last bit."""
     share: dict[str, float] = {}
     for type_id, members in data.server_types.items():
-        total = sum(fleet.servers.get(q, 0) for q in members if data.pools[q].is_bought)
+        bought = [q for q in members if data.pools[q].is_bought]
+        total = sum(fleet.servers.get(q, 0) for q in bought)
         if total:
-            share[type_id] = sum(fleet.spare.get(q, 0) for q in members) / total
+            share[type_id] = sum(fleet.spare.get(q, 0) for q in bought) / total
     share.update({q: fleet.spare.get(q, 0) / count for q, count in fleet.servers.items()})
     yearly, capital = [], []
     for term in data.terms:

@@ -3,9 +3,10 @@
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from optimizer import rates
 from optimizer.extract import make_plan
 from optimizer.fleet import Fleet, fleet_of, fleet_quantities, without_idle
 from optimizer.offer import Offer, program_data
@@ -27,13 +28,21 @@ TIE_GAP: Final = 1e-6
 class Counts:
     """A fleet before replicas that nobody needs are left out: what it could carry.
 
-    ``replicas`` by (deployment, pool); ``servers`` (spares included) and ``spare`` by pool; ``fillings`` as in Fleet.
+    ``replicas`` by (deployment, pool); ``servers`` (spares included) and ``spare`` by pool; the others as in Fleet.
     """
 
     replicas: dict[Pair, int]
     servers: dict[str, int]
     spare: dict[str, int]
-    fillings: dict[str, dict[int, int]]
+    fillings: dict[tuple[str, str], dict[int, int]]
+    running: dict[Pair, tuple[int, ...]] = field(default_factory=dict)
+    used: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> rates.Counts:
+        """Replicas that run always, and those of servers paid by level."""
+        always = {pair: count for pair, count in self.replicas.items() if pair not in self.running}
+        return rates.Counts(always, self.running)
 
     @property
     def key(self) -> tuple[tuple[str, int], ...]:
@@ -94,7 +103,7 @@ def solve_case(offer: Offer, options: Options, stop: Stop | None = None) -> Solu
 def start_columns(compiled: Compiled, model: Any, start: Mapping[tuple[str, ...], float]) -> dict[int, float]:
     """Values by column: those of the plan at hand, 0 for the other counts of replicas, servers and spares."""
     values = {}
-    for name in ("Replicas", "Servers", "Spare"):
+    for name in ("Replicas", "Servers", "Spare", "Running", "Used"):
         for index, variable in getattr(model, name).items():
             key = (name, *index) if isinstance(index, tuple) else (name, index)
             values[compiled.column_of(variable)] = start.get(key, 0.0)
@@ -103,12 +112,12 @@ def start_columns(compiled: Compiled, model: Any, start: Mapping[tuple[str, ...]
 
 def counts_of(data: ProgramData, compiled: Compiled, values: FloatArray) -> Counts:
     """Whole counts of a solution, replicas that no request reaches among them."""
-    names = {variable.name: float(value) for variable, value in zip(compiled.columns, values, strict=True)}
+    names = compiled.by_index(values)
     fleet = fleet_of(data, names)
-    replicas = {pair: round(names[f"Replicas[{pair[0]},{pair[1]}]"]) for pair in data.pairs}
-    return Counts(
-        {pair: count for pair, count in replicas.items() if count}, fleet.servers, fleet.spare, fleet.fillings
-    )
+    replicas = {pair: round(names["Replicas", *pair]) for pair in data.pairs if pair[1] not in data.elastic}
+    replicas |= {pair: max(counts) for pair, counts in fleet.running.items()}
+    replicas = {pair: count for pair, count in replicas.items() if count}
+    return Counts(replicas, fleet.servers, fleet.spare, fleet.fillings, fleet.running, fleet.used)
 
 
 def at_case(solution: Solution, counts: Counts, offer: Offer, own: ProgramData | None = None) -> ProgramData:
@@ -126,23 +135,30 @@ def at_case(solution: Solution, counts: Counts, offer: Offer, own: ProgramData |
 
 def fleet_at(data: ProgramData, counts: Counts) -> Fleet:
     """The fleet that serves a case's demand: replicas that it does not need are left out."""
-    replicas = without_idle(data, counts.replicas, counts.servers)
-    return Fleet(replicas, counts.servers, counts.spare, serving_rates(data, replicas, counts.servers), counts.fillings)
+    left = without_idle(data, counts.counted, counts.servers)
+    replicas = dict(left.always) | {pair: max(row) for pair, row in left.by_level.items()}
+    served = serving_rates(data, left, counts.servers)
+    running = dict(left.by_level)
+    return Fleet(replicas, counts.servers, counts.spare, served, counts.fillings, running, counts.used)
 
 
 def carries(data: ProgramData, counts: Counts) -> bool:
     """Whether a fleet's replicas carry the demand of every class."""
     capacity = [0.0] * len(data.demand)
-    for (d, _), count in counts.replicas.items():
-        capacity[data.deployments[d].class_index] += data.capacity[d] * count
+    for (d, q), count in counts.replicas.items():
+        capacity[data.deployments[d].class_index] += data.pair_capacity(d, q) * count
     return all(had >= asked for had, asked in zip(capacity, data.demand, strict=True))
+
+
+def whole_fleet(data: ProgramData, counts: Counts) -> Fleet:
+    """A fleet with all of its replicas running."""
+    served = serving_rates(data, counts.counted, counts.servers)
+    return Fleet(counts.replicas, counts.servers, counts.spare, served, counts.fillings, counts.running, counts.used)
 
 
 def usd_per_year(data: ProgramData, counts: Counts) -> float:
     """Yearly cost of a fleet at a case, with all of its replicas running: the objective of the program."""
-    rates = serving_rates(data, counts.replicas, counts.servers)
-    fleet = Fleet(counts.replicas, counts.servers, counts.spare, rates, counts.fillings)
-    quantities = fleet_quantities(data, fleet)
+    quantities = fleet_quantities(data, whole_fleet(data, counts))
     return math.fsum(term.usd_per_year * quantities.get(term.quantity, 0.0) for term in data.terms)
 
 
