@@ -163,7 +163,7 @@ def solve(
     """
     if instance.workload.kind == "training":
         if runners_up or baseline is not None:
-            _for_serving(instance, "--runners-up" if runners_up else "--baseline")
+            serving_only(instance, "--runners-up" if runners_up else "--baseline")
         return _solve_training(
             resolved(instance, instance_path),
             time_limit_s=time_limit_s,
@@ -272,7 +272,7 @@ def evaluate(
     from optimizer.proposals.telling import evaluation
     from optimizer.solver import Options
 
-    _for_serving(instance, "evaluate")
+    serving_only(instance, "evaluate")
     given = instance.solver
     options = Options(
         given.gap, given.time_limit_s if time_limit_s is None else time_limit_s, given.threads, given.seed
@@ -290,7 +290,7 @@ def evaluate(
     return evaluation(instance, proposal.name, found, best, state)
 
 
-def _for_serving(instance: Instance, what: str) -> None:
+def serving_only(instance: Instance, what: str) -> None:
     """Refuse what is not yet known of other kinds of work; UsageProblems."""
     if instance.workload.kind != "serving":
         from optimizer.errors import Problem, UsageProblems
@@ -342,7 +342,7 @@ def why_not(
     from optimizer.whynot.answer import why_not as answered
     from optimizer.whynot.asked import read_asked
 
-    _for_serving(instance, "explain --not")
+    serving_only(instance, "explain --not")
     given = instance.solver
     seconds = given.time_limit_s if time_limit_s is None else time_limit_s
     options = Options(given.gap, seconds, given.threads, given.seed)

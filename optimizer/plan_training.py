@@ -59,11 +59,13 @@ class TrainedJob(Shape):
     start_day: float
     end_day: float
     days: float
-    days_band: tuple[float, float] = Field(description="80 % band: error of the step-time model.")
+    days_band: tuple[float, float] = Field(
+        description="80 % band: error of the step-time model, and of published runs beside it."
+    )
     step_s: float = Field(description="Seconds of a recipe step, at the asked confidence.")
     expected_step_s: float = Field(description="The prediction itself.")
     step_band_s: tuple[float, float] = Field(description="80 % band of the prediction.")
-    production_factor: float
+    production_factor: float = Field(description="Whole run over its steps and goodput.")
     goodput_fraction: float
     mtbf_h: float = Field(description="Mean time between failures of the job.")
     checkpoint_interval_s: float

@@ -48,6 +48,8 @@ def _searched(instance: "Instance") -> Mapping[str, tuple[str, ...]]:
     current += [row.id for row in rows.accelerators if row.availability == "current"]
     offered = [row.id for row in catalog.cooling.values() if row.offered_by_default]
     offered += [row.id for row in rows.cooling if row.offered_by_default and row.id not in catalog.cooling]
+    if instance.workload.kind == "training":
+        return _searched_for_training(instance, tuple(current), tuple(offered))
     degrees = {
         "tensor parallel": choices.tensor_parallel,
         "pipeline parallel": choices.pipeline_parallel,
@@ -61,6 +63,32 @@ def _searched(instance: "Instance") -> Mapping[str, tuple[str, ...]]:
         "KV schemes": choices.kv_schemes,
         "recovery steps": choices.recovery_steps,
         "cooling": choices.cooling or tuple(offered),
+        "sourcing": choices.sourcing,
+    }
+
+
+def _searched_for_training(
+    instance: "Instance", current: tuple[str, ...], offered: tuple[str, ...]
+) -> Mapping[str, tuple[str, ...]]:
+    """The same for a workload that trains."""
+    from optimizer.instance.training import TrainingWorkload
+
+    workload, choices = instance.workload, instance.choices
+    assert isinstance(workload, TrainingWorkload)
+    layouts, counts = workload.layouts, workload.accelerator_counts
+    degrees = ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel", "micro_batch")
+    stated = {name: getattr(layouts, name) for name in degrees}
+    return {
+        "jobs": tuple(one.name for one in workload.all_jobs()),
+        "accelerators": choices.accelerators or current,
+        "counts": tuple(map(str, counts)) if counts else ("what the deadline needs, and more",),
+        "formats": workload.precisions,
+        **{
+            name.replace("_", " "): tuple(map(str, values)) if values else ("usual",) for name, values in stated.items()
+        },
+        "recomputation": layouts.recompute,
+        "sites": tuple(one.name for one in instance.sites) or ("site",),
+        "cooling": choices.cooling or offered,
         "sourcing": choices.sourcing,
     }
 

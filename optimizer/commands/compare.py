@@ -53,6 +53,9 @@ def _screen(found: "BuyOrRent", width: int) -> str:
     if found.buy.plan is None or found.rent.plan is None:
         missing = "bought" if found.buy.plan is None else "rented"
         return "\n".join([*lines, *wrapped("Even", [f"nothing {missing} fits, so there is no break-even"], width)])
+    if found.buy.plan.training is not None:
+        # A run has no load profile, and its servers no years in which they would pay back.
+        return "\n".join(lines[:-1])
     if found.on_demand.plan is not None:
         rule = (
             "renting by the hour is cheaper even at every hour of the year"

@@ -74,11 +74,11 @@ class TrainingLayouts(Frozen):
 class Reliability(Frozen):
     """Failures, checkpoints and restarts; with the production factor, what a run loses beside its recipe."""
 
-    mtbf_accelerator_hours: float = field(
-        50_677.0,
+    mtbf_accelerator_hours: float | None = field(
+        None,
         "Accelerator-hours between failures that stop the job.",
         unit="accelerator-hours",
-        default_source="419 unexpected stops in 54 days on 16,384 H100 (Llama 3 report, 2024)",
+        default_source="published failure rates of the accelerator's generation, 22,800 to 53,800",
         gt=0,
         le=1e12,
     )
@@ -109,11 +109,11 @@ class Reliability(Frozen):
         ge=1,
         le=100_000,
     )
-    production_factor: float = field(
-        1.13,
-        "Step time of a production run over that of a tuned recipe.",
+    production_factor: float | None = field(
+        None,
+        "Time of the whole run over that of its recipe's steps and goodput: slow starts, evaluation, stragglers.",
         unit="1",
-        default_source="1.10 (Nemotron-4 340B) and 1.15 to 1.17 (Llama 3 405B)",
+        default_source="published whole runs of its kind: 1.1 to 1.6; production steps alone 1.10 to 1.17",
         ge=0.5,
         le=10,
     )

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from optimizer.plan import BillLine, Plan, rated_levels
+from optimizer.report import training_bill
 from optimizer.report.csv_tables import as_csv, to_cents
 from optimizer.report.words import significant, usd
 from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
@@ -171,6 +172,8 @@ _MONEY: Final = ("cash_usd", "value_left_usd", "discounted_usd", "annuity_usd", 
 
 def bill_csv(plan: Plan) -> str:
     """Component by year as CSV, with a last row ``total``; each money column sums to its total to the cent."""
+    if plan.training is not None:
+        return training_bill.bill_csv(plan)
     found = flows(plan)
     columns = [to_cents([getattr(one, name) for one in found]) for name in _MONEY]
     rows: list[list[object]] = [
@@ -181,6 +184,8 @@ def bill_csv(plan: Plan) -> str:
 
 def bill_json(plan: Plan) -> str:
     """Component by year and the costs per unit as JSON, in full precision."""
+    if plan.training is not None:
+        return training_bill.bill_json(plan)
     content = {
         "name": plan.name,
         "flows": [asdict(one) for one in flows(plan)],
@@ -191,6 +196,8 @@ def bill_json(plan: Plan) -> str:
 
 def bill_text(plan: Plan) -> str:
     """Cash by year and the costs per unit, for people."""
+    if plan.training is not None:
+        return training_bill.bill_text(plan)
     found = flows(plan)
     lines = [f"  {'Year':<8}{'cash':>14}{'left at end':>14}{'discounted':>14}{'annuity':>14}{'discounted':>14}"]
 

@@ -34,9 +34,9 @@ def best_plan(instance: Instance, catalog: Catalog | None = None) -> Plan | None
     from optimizer.verify import verify
 
     if instance.workload.kind == "training":
-        if catalog is not None:
-            raise ValueError("training stands on the packaged catalogue")
-        plan = _best_training(instance)
+        from optimizer.training.answer import best_plan as best_training_plan
+
+        plan = best_training_plan(instance, options_of(instance), catalog)
     else:
         plan = _best_serving(instance, catalog)
     findings = verify(plan) if plan is not None and catalog is None else ()
@@ -56,20 +56,6 @@ def _best_serving(instance: Instance, catalog: Catalog | None) -> Plan | None:
         _raise_unless_infeasible(found.outcome)
         return None
     return plan_of(offer, found, options)
-
-
-def _best_training(instance: Instance) -> Plan | None:
-    from optimizer.solver import solver_name
-    from optimizer.training.answer import answer, search
-    from optimizer.training.extract import make_plan
-
-    options = options_of(instance)
-    searched = search(instance)
-    found = answer(searched.program(), options)
-    if found.runs is None:
-        _raise_unless_infeasible(found.outcome)
-        return None
-    return make_plan(searched, found, options, solver_name())
 
 
 def _raise_unless_infeasible(outcome: "Outcome") -> None:
@@ -129,6 +115,10 @@ def server_words(count: int, server_type: str, sourcing: str, cooling: str | Non
 
 def summary(plan: Plan) -> str:
     """What is bought and rented, on one line."""
+    if plan.training is not None:
+        from optimizer.training.runners_up import summary as training_summary
+
+        return training_summary(plan)
     parts = [server_words(one.servers, one.server_type, one.sourcing, one.cooling) for one in plan.servers]
     schemes = sorted(
         {one.scheme if one.recovery == "none" else f"{one.scheme}+{one.recovery}" for one in plan.deployments}

@@ -131,7 +131,9 @@ def _restricted(instance: Instance, name: str, ways: tuple[Sourcing, ...], known
 
 
 def mean_load(plan: Plan) -> float:
-    """Hour-weighted mean load as a share of the peak."""
+    """Hour-weighted mean load as a share of the peak; a run is always at full load."""
+    if plan.training is not None:
+        return 1.0
     return math.fsum(level.fraction * level.hours_per_year for level in plan.levels) / HOURS_PER_YEAR
 
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from optimizer.catalog import load_catalog
+from optimizer.catalog import Catalog, load_catalog
 from optimizer.diagnosis import Diagnosis
 from optimizer.errors import SolverError, StoppedWithoutPlan
 from optimizer.instance.model import Instance
 from optimizer.plan import Plan
-from optimizer.setting import ServerType
 from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
 from optimizer.training.choices import Choice, Choices, choices_of
 from optimizer.training.jobs import Job, jobs_of, training_workload
@@ -64,11 +63,33 @@ class Found:
     timing: dict[str, float]
 
 
-def search(
-    instance: Instance, without: Callable[[ServerType, str], bool] = lambda _type, _precision: False
-) -> Searched:
-    """Options and choices of every job; ``without`` names (type, format)s that are left out."""
-    catalog = load_catalog()
+def best_plan(instance: Instance, options: Options, catalog: Catalog | None = None) -> Plan | None:
+    """The cheapest plan without runners-up and unverified, or None where nothing fits; for studies.
+
+    Raises SolverError and StoppedWithoutPlan.
+    """
+    from optimizer.training.extract import make_plan
+
+    searched = search(instance, catalog=catalog)
+    found = answer(searched.program(), options)
+    if found.runs is None:
+        if found.outcome.reason is Reason.INFEASIBLE:
+            return None
+        raise _stopped(found.outcome)
+    return make_plan(searched, found, options, solver_name())
+
+
+def _stopped(outcome: Outcome) -> SolverError | StoppedWithoutPlan:
+    """Why a program gave neither a plan nor the proof that there is none."""
+    reason = outcome.reason.value.replace("_", " ")
+    if outcome.reason in (Reason.TIME_LIMIT, Reason.INTERRUPT):
+        return StoppedWithoutPlan(f"stopped by {reason} before any plan was found")
+    return SolverError(f"the solver ended with {reason}")
+
+
+def search(instance: Instance, catalog: Catalog | None = None) -> Searched:
+    """Options and choices of every job, on the packaged catalogue or another one."""
+    catalog = load_catalog() if catalog is None else catalog
     jobs = jobs_of(instance, catalog)
     places = places_of(instance, catalog)
     prices = pool_prices(instance, places)
@@ -78,10 +99,7 @@ def search(
     options, choices = [], []
     for job in jobs:
         own = tuple(
-            one
-            for _, server_type in sorted(types.items())
-            for one in options_of(instance, job, server_type, groups)
-            if not without(server_type, one.precision)
+            one for _, server_type in sorted(types.items()) for one in options_of(instance, job, server_type, groups)
         )
         options.append(own)
         choices.append(choices_of(instance, list(own), prices, keep, alone_here=len(jobs) == 1))
@@ -164,10 +182,7 @@ def solve_training(
             diagnosis = diagnose(searched, options, stop, deadline)
             lap("diagnosis")
             return Found(None, diagnosis, seconds)
-        if found.outcome.reason in (Reason.TIME_LIMIT, Reason.INTERRUPT):
-            reason = found.outcome.reason.value.replace("_", " ")
-            raise StoppedWithoutPlan(f"stopped by {reason} before any plan was found")
-        raise SolverError(f"the solver ended with {found.outcome.reason.value}")
+        raise _stopped(found.outcome)
     plan = make_plan(searched, found, options, solver_name())
     left = replace(options, time_limit_s=max(1e-3, deadline - time.perf_counter()))
     plan = plan.model_copy(update={"runners_up": runners_up(searched, plan, left, stop, deadline)})

@@ -1,15 +1,15 @@
 """Choices of a job: an option (type, format, count, layout, method) on pools of servers at places, with its cost.
 
 All figures of a choice are known before the program runs, so limits of one job alone are checked here, for all choices
-at once. Over several sites the splits tried are the equal one and those that fill the sites one after another, in every
-order: cost is a sum over sites, so a cheapest split fills cheap sites first (docs/training.md).
+at once. Over several sites the splits tried are the equal one and those at the ends of what sites cost and hold
+(``_splits``, docs/training.md).
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,8 @@ from optimizer.training.prices import IntArray, PoolPrices
 
 #: Limits of one job's fleet, as ``optimizer.limits`` names them.
 FLEET_LIMITS: Final = ("power_kw", "racks", "supply", "budget_capex_usd", "budget_usd")
+#: Counts of servers at which the pools of a site are compared before they are combined with those of others.
+_SHARES: Final = 64
 #: Kinds of choices of each of several jobs whose cheapest, smallest and quickest are kept.
 _KINDS_SHARED: Final = 30
 
@@ -161,30 +163,64 @@ def _blocks(instance: Instance, options: Options, prices: dict[tuple[str, str], 
     ]
     unit = _unit_servers(options)
     units = options.servers // unit
-    for pools in product(*by_site):
-        # Units beyond what any site holds: as good as no cap.
-        most = float(units.max() + 1)
-        caps = [np.floor(np.minimum(one.most_servers() / unit, most)) for one in pools]
-        for order in (None, *permutations(range(len(pools)))):
-            split = _equal(units, len(pools)) if order is None else _filled(units, caps, order)
-            fits = np.ones(rows.size, dtype=np.bool_)
-            for place, cap in enumerate(caps):
-                fits &= (split[place] >= 1) & (split[place] <= cap)
+    for pools in _together(by_site):
+        parts = []
+        for first, split in _splits(units, unit, pools):
             servers = split * unit
             # What is left over of whole units, idle servers of a stated count, stands at the first site.
-            servers[0 if order is None else order[0]] += options.servers - units * unit
-            yield _block(instance, options, pools, rows, servers, fits)
+            servers[first] += options.servers - units * unit
+            parts.append(servers)
+        everywhere = np.concatenate(parts, axis=1)
+        fits = np.ones(everywhere.shape[1], dtype=np.bool_)
+        for place, one in enumerate(pools):
+            fits &= (everywhere[place] >= np.tile(unit, len(parts))) & (everywhere[place] <= one.most_servers())
+        yield _block(instance, options, pools, np.tile(rows, len(parts)), everywhere, fits)
+
+
+def _together(by_site: list[list[PoolPrices]]) -> Iterator[tuple[PoolPrices, ...]]:
+    """Pools of the sites of a group: every combination of two sites; of more the coolest, and the cheapest for many."""
+    if len(by_site) <= 2:
+        yield from product(*by_site)
+    else:
+        yield from product(*(pools if len(pools) < 2 else (pools[0], pools[-1]) for pools in by_site))
+
+
+def _splits(units: IntArray, unit: IntArray, pools: tuple[PoolPrices, ...]) -> Iterator[tuple[int, IntArray]]:
+    """Whole units by site: the equal split, and those where every site but one is at an end.
+
+    The cost of a site is a straight line in its servers between the steps of the fabric's tiers, so a cheapest split
+    has every site but one at one unit, at the last server of a tier, or at what it holds; the one takes the rest.
+    """
+    sites = len(pools)
+    yield 0, np.stack([units // sites + (units % sites > place) for place in range(sites)])
+    ends: list[list[IntArray]] = []
+    for one in pools:
+        most = one.most_servers()
+        counts = [count for count in one.tier_ends() if count < most] + ([most] if math.isfinite(most) else [])
+        ends.append([np.ones_like(units), *(np.floor(count / unit).astype(np.int64) for count in counts)])
+    for rest in range(sites):
+        others = [place for place in range(sites) if place != rest]
+        for chosen in product(*(ends[place] for place in others)):
+            split = np.zeros((sites, units.size), dtype=np.int64)
+            for place, count in zip(others, chosen, strict=True):
+                split[place] = count
+            split[rest] = units - split.sum(axis=0)
+            yield rest, split
 
 
 def _few(pools: list[PoolPrices], options: Options) -> list[PoolPrices]:
-    """Of a site's pools the cheapest and the one that draws least, for the middle one of the options."""
+    """Of a site's pools the one that draws least, then those that are cheapest at some count, by rising counts."""
     if len(pools) <= 1:
         return pools
     middle = options.servers.size // 2
-    count, days = options.servers[middle : middle + 1], options.rows.days[middle : middle + 1]
-    cheapest = min(pools, key=lambda one: (float(one.usd(count, days)[0]), one.id))
-    coolest = min(pools, key=lambda one: (float(one.power_kw(1)), one.id))
-    return [cheapest] if coolest.id == cheapest.id else [cheapest, coolest]
+    most, days = float(options.servers.max()), options.rows.days[middle : middle + 1]
+    counts = np.unique(np.round(np.geomspace(1.0, max(most, 1.0), _SHARES)).astype(np.int64))
+    # What the site cannot hold of a pool leaves the count to the others.
+    costs = np.array([np.where(counts <= one.most_servers(), one.usd(counts, days), np.inf) for one in pools])
+    held = np.isfinite(costs).any(axis=0)
+    kept = list(dict.fromkeys(np.argmin(costs[:, held], axis=0).tolist()))
+    coolest = min(range(len(pools)), key=lambda place: (float(pools[place].power_kw(1)), pools[place].id))
+    return [pools[place] for place in dict.fromkeys((coolest, *kept))]
 
 
 def _unit_servers(options: Options) -> NDArray[np.int64]:
@@ -192,22 +228,6 @@ def _unit_servers(options: Options) -> NDArray[np.int64]:
     lay, size = options.rows.layouts, options.server_type.accelerators
     width = (lay.tensor_parallel * lay.pipeline_parallel * lay.context_parallel).astype(np.int64)
     return np.array([math.lcm(int(each), size) // size for each in width.tolist()], dtype=np.int64)
-
-
-def _equal(units: IntArray, sites: int) -> IntArray:
-    return np.stack([units // sites + (units % sites > place) for place in range(sites)])
-
-
-def _filled(units: IntArray, caps: list[FloatArray], order: tuple[int, ...]) -> IntArray:
-    """Each site in turn takes all that it holds, but one unit is left for each that follows."""
-    split = np.zeros((len(caps), units.size), dtype=np.int64)
-    left = units.copy()
-    for place, site in enumerate(order):
-        after = len(order) - place - 1
-        taken = left if after == 0 else np.minimum(left - after, caps[site].astype(np.int64))
-        split[site] = taken
-        left = left - taken
-    return split
 
 
 def _block(
@@ -218,7 +238,7 @@ def _block(
     servers: IntArray,
     fits: NDArray[np.bool_],
 ) -> Block:
-    days = options.rows.days
+    days = options.rows.days[rows]
     size = options.server_type.accelerators
     economics = instance.economics
     usd = days * options.job.delay_usd_per_day

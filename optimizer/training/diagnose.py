@@ -19,12 +19,14 @@ from optimizer.sources import defaulted, provenance
 from optimizer.training.answer import Searched, Stop, answer, search
 from optimizer.training.bill import job_lines
 from optimizer.training.extract import search_count
-from optimizer.training.jobs import training_workload
+from optimizer.training.jobs import HOURS_PER_DAY, Job, training_workload
 from optimizer.training.options import Options as JobOptions
-from optimizer.units import HOURS_PER_YEAR
+from optimizer.units import FLOP_PER_TFLOP, HOURS_PER_YEAR, SECONDS_PER_HOUR
 
 #: Doublings before a limit is given up, and the share of the value at which halving ends.
 _DOUBLINGS, _RESOLUTION, _STEPS = 6, 0.01, 8
+#: Accelerators of a usual server, by which exact counts move.
+_COUNT_STEP = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Move:
     rising: bool
     most: float
     moved: Callable[[float], Instance]
+    step: int = 1
 
 
 def diagnose(searched: Searched, options: Options, stop: Stop | None, deadline: float) -> Diagnosis:
@@ -124,7 +127,7 @@ def moves(instance: Instance) -> Iterator[Move]:
             lambda value: _with_workload(instance, {"most_accelerators": round(value)}),
         )
     if workload.accelerator_counts is not None:
-        # One exact count of the planner's: the least multiple of a server above it that suffices.
+        # One exact count of the planner's: the least whole servers above it that suffice.
         yield Move(
             "accelerator_count",
             "workload.accelerator_counts",
@@ -133,7 +136,8 @@ def moves(instance: Instance) -> Iterator[Move]:
             True,
             True,
             math.inf,
-            lambda value: _with_workload(instance, {"accelerator_counts": (-(-round(value) // 8) * 8,)}),
+            lambda value: _with_workload(instance, {"accelerator_counts": (round(value),)}),
+            _COUNT_STEP,
         )
     for name, field in (("budget_capex_usd", "budget_capex_usd"), ("budget_usd", "budget_usd")):
         now = getattr(economics, field)
@@ -256,7 +260,7 @@ def _in_all(instance: Instance, usd_per_hour: float) -> str:
 def _rounded(move: Move, value: float) -> float:
     """Whole counts are whole; others have four digits, to the looser side."""
     if move.whole:
-        return float(math.ceil(value - 1e-9))
+        return float(math.ceil(value / move.step - 1e-9) * move.step)
     scale = 10.0 ** (3 - math.floor(math.log10(value)))
     return (math.ceil(value * scale - 1e-9) if move.rising else math.floor(value * scale + 1e-9)) / scale
 
@@ -294,6 +298,22 @@ def _told(searched: Searched) -> Iterator[str]:
             f"{name}nearest: {count:,.0f} {one.server_type.accelerator.id} in {one.precision} take {days:.1f} days "
             f"of the {job.window_days:.4g} allowed, at {tflops:.0f} model TFLOP/s in a step"
         )
+        if job.counts is not None:
+            row = one.server_type.accelerator
+            needed = _needed_tflops(job)
+            peaks = {"16-bit": row.fp16_tflops, "FP8": row.fp8_tflops}
+            shares = " and ".join(f"{needed / peak:.0%} of the {form} peak" for form, peak in peaks.items() if peak)
+            yield (
+                f"{name}{max(job.counts):,} {row.id} would need {needed:.0f} TFLOP/s each (6ND) through all "
+                f"{job.window_days:.4g} days, failures and restarts included: {shares}"
+            )
+
+
+def _needed_tflops(job: Job) -> float:
+    """6ND over the accelerator-seconds of the whole window, of the largest count that is allowed."""
+    assert job.counts is not None
+    seconds = job.window_days * HOURS_PER_DAY * SECONDS_PER_HOUR
+    return job.flop_by_convention["6nd"] / (max(job.counts) * seconds) / FLOP_PER_TFLOP
 
 
 def _best(options: tuple[JobOptions, ...]) -> tuple[JobOptions, float, float, float] | None:

@@ -13,7 +13,16 @@ from constraints import training
 from optimizer.instance.model import Instance
 from optimizer.limits import limit
 from optimizer.performance.factors import FloatArray
-from optimizer.performance.training import Layouts, StepPrediction, TrainingAccelerator, goodput, predict_step, run_days
+from optimizer.performance.training import (
+    Layouts,
+    StepPrediction,
+    TrainingAccelerator,
+    goodput,
+    mtbf_hours,
+    predict_step,
+    production_factor,
+    run_days,
+)
 from optimizer.training.jobs import Job, training_workload
 from optimizer.training.places import S_PER_KM, SiteGroup
 
@@ -88,7 +97,8 @@ class Rows:
     """Layouts with what is predicted of them; columns of one length.
 
     ``step_s`` and ``days`` hold at the asked confidence; ``expected_step_s`` is the prediction itself with its band
-    ``low_s`` and ``high_s``, several sites included. ``wan_gbit_per_s`` is what each site sends, mean over a step.
+    ``low_s`` and ``high_s``, several sites included; ``low_days`` and ``high_days`` are the band of the
+    whole run. ``wan_gbit_per_s`` is what each site sends, mean over a step.
     ``tokens`` is what is trained, the penalty of low communication included. ``passes`` has a column a limit.
     """
 
@@ -96,6 +106,9 @@ class Rows:
     accelerators: FloatArray
     step_s: FloatArray
     days: FloatArray
+    low_days: FloatArray
+    high_days: FloatArray
+    production_factor: FloatArray
     expected_step_s: FloatArray
     low_s: FloatArray
     high_s: FloatArray
@@ -184,12 +197,14 @@ class Evaluator:
         step = step / self.speedup
         scale = step / found.step_s
         low, high = found.low_s * scale, found.high_s * scale
-        sure = step * (found.high_s / found.step_s) ** (NormalDist().inv_cdf(targets.confidence) / _UPPER)
-        sure = step if targets.confidence == 0.5 else sure
-        relies = workload.reliability
+        # At 0.5 the predictions are taken as they are.
+        asked = 0.0 if targets.confidence == 0.5 else NormalDist().inv_cdf(targets.confidence) / _UPPER
+        sure = step * (found.high_s / found.step_s) ** asked
+        relies, row = workload.reliability, self.accelerator
+        mtbf = relies.mtbf_accelerator_hours or mtbf_hours(row.id, row.generation)
         good = goodput(
             layouts.accelerators,
-            mtbf_accelerator_hours=relies.mtbf_accelerator_hours,
+            mtbf_accelerator_hours=mtbf,
             checkpoint_blocking_s=relies.checkpoint_blocking_s,
             checkpoint_interval_s=relies.checkpoint_interval_s,
             restart_s=relies.restart_s,
@@ -197,14 +212,18 @@ class Evaluator:
         )
         penalty = workload.multi_site.token_penalty_fraction if self.method == "low_communication" else 0.0
         tokens = job.tokens * (1.0 + (penalty if self.group is not None else 0.0))
+        factor, run_low, run_high = self._whole_run(low / step, high / step)
         run = run_days(
-            sure,
+            step,
             tokens=tokens,
             global_batch_tokens=job.sequences * float(job.sequence_tokens),
             accelerators=layouts.accelerators,
             goodput_fraction=good.goodput_fraction,
-            production_factor=relies.production_factor,
+            production_factor=factor,
+            step_low=run_low,
+            step_high=run_high,
         )
+        days = run.days * run_high**asked
         mfu, tflops = found.mfu_fraction / scale, found.tflops_per_accelerator / scale
         seen = Seen(
             memory_gib=found.memory_gib,
@@ -212,7 +231,7 @@ class Evaluator:
             scale_up_fraction=found.scale_up_fraction / scale,
             scale_out_fraction=found.scale_out_fraction / scale,
             mfu_fraction=mfu,
-            days=run.days,
+            days=days,
             accelerators=layouts.accelerators,
         )
         passes = training.admits(seen, bounds_of(self.instance, job, self.accelerator))
@@ -220,7 +239,10 @@ class Evaluator:
             layouts=layouts,
             accelerators=layouts.accelerators,
             step_s=sure,
-            days=run.days,
+            days=days,
+            low_days=run.low_days,
+            high_days=run.high_days,
+            production_factor=np.full(layouts.size, factor),
             expected_step_s=step,
             low_s=low,
             high_s=high,
@@ -240,6 +262,19 @@ class Evaluator:
             passes=passes,
             evidence=found.evidence,
         )
+
+    def _whole_run(self, low: FloatArray, high: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """(factor of a whole run over its steps, band as multipliers of its days).
+
+        The planner's own factor leaves the step's band; that of published runs brings the band of those runs, which
+        holds the error of predicted steps.
+        """
+        own = training_workload(self.instance).reliability.production_factor
+        if own is not None:
+            return own, low, high
+        kind = "moe" if self.job.model.experts else "dense"
+        seen = production_factor(kind, self.accelerator.generation)
+        return seen.factor, np.full_like(low, seen.low), np.full_like(high, seen.high)
 
     def _over_sites(self, found: StepPrediction) -> tuple[FloatArray, FloatArray]:
         """(seconds of a step, bits each site sends a step). One site: as predicted.

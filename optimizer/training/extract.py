@@ -17,7 +17,7 @@ from optimizer.training.answer import TIE, Answered, Searched
 from optimizer.training.bill import COMPONENTS, JobLine, fleets, job_lines
 from optimizer.training.choices import Choice
 from optimizer.training.headroom import headroom_rows
-from optimizer.training.jobs import HOURS_PER_DAY, Job, training_workload
+from optimizer.training.jobs import HOURS_PER_DAY, Job
 from optimizer.training.options import evaluated
 from optimizer.training.origin import catalog_rows, messages
 from optimizer.training.prices import PoolPrices
@@ -40,7 +40,7 @@ def make_plan(searched: Searched, found: Answered, options: Options, solver: str
     share = next(iter(data.pools.values())).horizon_share
     chosen = [data.choices[run[0]][run[1]] for run in runs]
     jobs = tuple(
-        trained_job(data, choice, chosen, data.jobs[run[0]], data.runs[run][0], lines, share)
+        trained_job(choice, chosen, data.jobs[run[0]], data.runs[run][0], lines, share)
         for run, choice in zip(runs, chosen, strict=True)
     )
     counts = fleets(data, runs)
@@ -143,7 +143,6 @@ def layout_of(layouts: Layouts, row: int) -> TrainingLayout:
 
 
 def trained_job(
-    data: TrainingProgram,
     choice: Choice,
     chosen: list[Choice],
     job: Job,
@@ -153,7 +152,7 @@ def trained_job(
 ) -> TrainedJob:
     """One job of the plan."""
     options, row = choice.options, choice.row
-    rows, relies = options.rows, training_workload(data.instance).reliability
+    rows = options.rows
 
     def at(name: str) -> float:
         return float(getattr(rows, name)[row])
@@ -169,7 +168,6 @@ def trained_job(
     flop, peak = job.flop_by_convention["6nd"], options.server_type.accelerator.fp16_tflops * _TERA
     seconds = in_service * choice.days * HOURS_PER_DAY * SECONDS_PER_HOUR
     ties, tied = _ties(choice)
-    scale = choice.days / at("step_s")
     return TrainedJob(
         name=job.name,
         shape=job.shape,
@@ -192,11 +190,11 @@ def trained_job(
         start_day=start,
         end_day=start + choice.days,
         days=choice.days,
-        days_band=(at("low_s") * scale, at("high_s") * scale),
+        days_band=(at("low_days"), at("high_days")),
         step_s=at("step_s"),
         expected_step_s=at("expected_step_s"),
         step_band_s=(at("low_s"), at("high_s")),
-        production_factor=relies.production_factor,
+        production_factor=at("production_factor"),
         goodput_fraction=at("goodput_fraction"),
         mtbf_h=at("mtbf_s") / SECONDS_PER_HOUR,
         checkpoint_interval_s=at("checkpoint_interval_s"),

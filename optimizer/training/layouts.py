@@ -45,7 +45,7 @@ PIPELINE: Final = (
 )
 VIRTUAL: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
 CONTEXT: Final = (1, 2, 4, 8, 16, 32)
-EXPERT: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+MOST_EXPERT_PARALLEL: Final = 256
 MICRO_BATCH: Final = (1, 2, 4)
 #: Fewer tokens of a sequence on one context-parallel rank than this are not worth the exchange (assumed).
 _LEAST_CONTEXT_TOKENS: Final = 4096
@@ -72,7 +72,8 @@ def _grid(model: TrainingModel, sequence_tokens: int, domain: int, own: Training
         for c in own.context_parallel or CONTEXT
         if c == 1 or own.context_parallel or sequence_tokens // c >= _LEAST_CONTEXT_TOKENS
     ]
-    experts = [e for e in own.expert_parallel or EXPERT if (model.experts % e == 0 if model.experts else e == 1)]
+    usual = _expert_degrees(model.experts)
+    experts = [e for e in own.expert_parallel or usual if (model.experts % e == 0 if model.experts else e == 1)]
     pipelines = [
         (p, v)
         for p in own.pipeline_parallel or PIPELINE
@@ -81,7 +82,7 @@ def _grid(model: TrainingModel, sequence_tokens: int, domain: int, own: Training
     ]
     micro = own.micro_batch or MICRO_BATCH
     recompute = [RECOMPUTE.index(name) for name in own.recompute]
-    rows = product(tensor, pipelines or [(1, 1)], context, experts, micro, recompute, own.zero_stages)
+    rows = product(tensor, pipelines, context, experts, micro, recompute, own.zero_stages)
     # Weights that are gathered every pass (FSDP) do not go with pipelines in any published stack.
     kept = [(t, p, v, c, e, b, r, z) for t, (p, v), c, e, b, r, z in rows if not (z == 3 and p > 1)]
     grid = np.array(kept, dtype=np.float64).reshape(-1, 8)
@@ -96,6 +97,15 @@ def _grid(model: TrainingModel, sequence_tokens: int, domain: int, own: Training
         zero_stage=grid[:, 7],
         sequence_parallel=np.where(grid[:, 0] > 1, 1.0, 0.0),
     )
+
+
+def _expert_degrees(experts: int) -> tuple[int, ...]:
+    """Degrees that share the experts out evenly: the largest divisor below each doubling, and 1."""
+    if experts == 0:
+        return (1,)
+    divisors = [e for e in range(1, min(experts, MOST_EXPERT_PARALLEL) + 1) if experts % e == 0]
+    steps = [2**power for power in range(1, 9)]
+    return tuple(sorted({1, *(max(e for e in divisors if e <= step) for step in steps)}))
 
 
 def _interleaving(model: TrainingModel, pipeline: int) -> tuple[int, ...]:

@@ -21,7 +21,6 @@ from optimizer.training.jobs import Job, training_workload
 from optimizer.training.layouts import base_layouts
 from optimizer.training.places import SiteGroup, training_accelerator
 
-_S_PER_DAY: Final = 86_400.0
 #: Counts of accelerators tried above the least one, as multiples of it: a plan far above the deadline's count is only
 #: worth its cost where delay costs.
 _GRID: Final = tuple(np.geomspace(0.7, 8.0, 16).tolist())
@@ -114,7 +113,7 @@ def most_accelerators(instance: Instance, job: Job, server_type: ServerType) -> 
 
 def _fastest(evaluator: Evaluator, bases: Layouts) -> tuple[Layouts, float]:
     """Bases worth searching over all counts, and the accelerators that the deadline asks for at best efficiency."""
-    job, relies = evaluator.job, training_workload(evaluator.instance).reliability
+    job = evaluator.job
     full = np.clip(np.floor(job.sequences / (bases.micro_batch * 4.0 * bases.pipeline_parallel)), 1.0, np.inf)
     full = np.minimum(
         np.maximum(full, np.ceil(bases.expert_parallel / (bases.tensor_parallel * bases.context_parallel))),
@@ -123,10 +122,9 @@ def _fastest(evaluator: Evaluator, bases: Layouts) -> tuple[Layouts, float]:
     efficient = evaluator.rows(replace(bases, data_parallel=full))
     fits = efficient.passes["training_vram_gib"]
     rate = np.where(fits, job.batch_tokens / efficient.step_s / efficient.accelerators, 0.0)
-    best = float(rate.max(initial=0.0))
-    if best == 0.0:
-        best = float((job.batch_tokens / efficient.step_s / efficient.accelerators).max(initial=1e-9))
-    least = job.tokens * relies.production_factor / (best * job.window_days * _S_PER_DAY)
+    # Accelerator-days of the most efficient layout; where none fits, of the most efficient of all, to say why.
+    work = efficient.accelerators * efficient.days
+    least = float((work[fits] if fits.any() else work).min()) / job.window_days
     if bases.size <= _FASTEST:
         return bases, least
     # What comes nearest is needed too, to say why nothing passes: the least memory, and the quickest of all.

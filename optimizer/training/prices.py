@@ -8,6 +8,7 @@ its yearly cost over it). Energy and rent are paid for the job's days; a committ
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -104,7 +105,7 @@ class PoolPrices:
 
     def capital_usd(self, total: IntArray) -> FloatArray:
         """Paid at the start for so many servers, spares included."""
-        parts = [t.capital_usd * self.quantity(t.quantity, total, total) for t in self.terms if t.capital_usd]
+        parts = [usd * self.quantity(key, total, total) for key, usd in self._capital_by_quantity.items()]
         return np.sum(parts, axis=0) if parts else np.zeros(total.shape)
 
     def years(self, days: ArrayLike, component: str) -> FloatArray:
@@ -132,15 +133,48 @@ class PoolPrices:
         """Cost of a job of so many servers in service and so many days here, spares included."""
         total = in_service + self.spares(in_service)
         cost = np.zeros(np.broadcast_shapes(total.shape, np.shape(days)))
-        for term in self.terms:
-            amount = self.quantity(term.quantity, in_service, total)
-            cost = cost + term.usd_per_year * amount * self.years(days, term.component)
+        for (key, component), usd_per_year in self._by_quantity.items():
+            cost = cost + usd_per_year * self.quantity(key, in_service, total) * self.years(days, component)
         return np.asarray(cost)
+
+    @cached_property
+    def _by_quantity(self) -> dict[tuple[QuantityKey, str], float]:
+        """Yearly cost of one unit of each quantity, apart by what it is charged for."""
+        found: dict[tuple[QuantityKey, str], float] = {}
+        for term in self.terms:
+            charged = term.component if term.component in ("rent", *RUNNING) else "held"
+            charged = "energy" if charged in RUNNING else charged
+            found[term.quantity, charged] = found.get((term.quantity, charged), 0.0) + term.usd_per_year
+        return found
+
+    @cached_property
+    def _capital_by_quantity(self) -> dict[QuantityKey, float]:
+        """Capital of one unit of each quantity."""
+        found: dict[QuantityKey, float] = {}
+        for term in self.terms:
+            if term.capital_usd:
+                found[term.quantity] = found.get(term.quantity, 0.0) + term.capital_usd
+        return found
 
     def power_kw(self, total: ArrayLike) -> FloatArray:
         """Power at the meter in the hottest hour."""
         each = self.pool.server_kw * self.pool.pue_design if self.pool.is_bought else 0.0
         return np.asarray(total, dtype=np.float64) * each
+
+    def tier_ends(self) -> tuple[int, ...]:
+        """Servers in service up to which each tier of the fabric reaches with spares; the last one has no end."""
+        if not self.pool.is_bought:
+            return ()
+        size = self.pool.server_type.accelerators
+        fabrics = self.place.setting.fabrics[self.pool.server_type.accelerator.scale_out_gb_s]
+        return tuple(self._in_service(fabric.max_accelerators // size) for fabric in fabrics[:-1])
+
+    def _in_service(self, total: int) -> int:
+        """Most servers in service that stand with their spares within a total."""
+        most = math.floor(total / (1.0 + self.instance.targets.spare_fraction) + 1.0)
+        while most > 0 and most + int(self.spares(most)) > total:
+            most -= 1
+        return most
 
     def most_servers(self) -> float:
         """Servers in service that the place's power and racks leave room for, spares stand beside them."""
@@ -154,11 +188,7 @@ class PoolPrices:
             caps.append(site.racks * self.pool.per_rack)
         if not caps:
             return math.inf
-        total = min(caps)
-        most = math.floor(total / (1.0 + self.instance.targets.spare_fraction) + 1.0)
-        while most > 0 and most + int(self.spares(most)) > total:
-            most -= 1
-        return float(most)
+        return float(self._in_service(min(caps)))
 
 
 def pool_prices(instance: Instance, places: tuple[Place, ...]) -> dict[tuple[str, str], PoolPrices]:

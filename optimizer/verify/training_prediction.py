@@ -17,7 +17,9 @@ from optimizer.performance.training import (
     TrainingModel,
     flop_per_token,
     goodput,
+    mtbf_hours,
     predict_step,
+    production_factor,
 )
 from optimizer.plan_training import TrainedJob, TrainingLayout
 from optimizer.verify.finding import Ledger
@@ -153,15 +155,18 @@ def check_prediction(
         step, gigabits = _over(workload, own, one, recipe, pipe, len(sites), wire)
     step /= one.liquid_speedup
     slower = step / recipe
-    high = float(found.high_s[0]) * slower
-    sure = step
+    low, high = float(found.low_s[0]) * slower, float(found.high_s[0]) * slower
+    relies, generation = workload.reliability, catalog.accelerators[one.accelerator].generation
+    factor, band = relies.production_factor, (low / step, high / step)
+    if factor is None:
+        seen = production_factor("moe" if own.model.experts else "dense", generation)
+        factor, band = seen.factor, (seen.low, seen.high)
+    beyond = 0.0
     if instance.targets.confidence != 0.5:
-        normal = NormalDist()
-        sure *= (high / step) ** (normal.inv_cdf(instance.targets.confidence) / normal.inv_cdf(0.9))
-    relies = workload.reliability
+        beyond = NormalDist().inv_cdf(instance.targets.confidence) / NormalDist().inv_cdf(0.9)
     good = goodput(
         one.accelerators_used,
-        mtbf_accelerator_hours=relies.mtbf_accelerator_hours,
+        mtbf_accelerator_hours=relies.mtbf_accelerator_hours or mtbf_hours(one.accelerator, generation),
         checkpoint_blocking_s=relies.checkpoint_blocking_s,
         checkpoint_interval_s=relies.checkpoint_interval_s,
         restart_s=relies.restart_s,
@@ -171,7 +176,8 @@ def check_prediction(
     penalty = workload.multi_site.token_penalty_fraction if one.method == "low_communication" else 0.0
     tokens = own.tokens * (1.0 + penalty)
     steps = math.ceil(tokens / (max(round(own.batch / own.sequence), 1) * own.sequence))
-    days = sure * steps * relies.production_factor / max(share, 1e-9) / _S_A_DAY
+    expected_days = step * steps * factor / max(share, 1e-9) / _S_A_DAY
+    days = expected_days * band[1] ** beyond
     in_service = one.accelerator_hours / (one.days * 24.0) if one.days else math.inf
     seconds = in_service * days * _S_A_DAY
     peak = catalog.accelerators[one.accelerator].fp16_tflops * 1e12
@@ -180,10 +186,10 @@ def check_prediction(
         "active_parameters": own.model.active_parameters,
         "tokens": tokens,
         "expected_step_s": step,
-        "step_s": sure,
+        "step_s": step * (high / step) ** beyond,
         "days": days,
         "end_day": one.start_day + days,
-        "production_factor": relies.production_factor,
+        "production_factor": factor,
         "goodput_fraction": share,
         "mtbf_h": float(good.mtbf_s[0]) / 3600.0,
         "checkpoint_interval_s": float(good.checkpoint_interval_s[0]),
@@ -203,9 +209,9 @@ def check_prediction(
             "V-PREDICT", f"{path}.{name}", getattr(one, name), value, f"{name} by the model and own arithmetic"
         )
     ledger.numbers("V-PREDICT", f"{path}.flop_by_convention", one.flop_by_convention, own.flop, "FLOP of the run")
-    for name, each, scale in (("step_band_s", 1.0, 1.0), ("days_band", days / sure, 1.0)):
-        for place, bound in enumerate((float(found.low_s[0]) * slower, high)):
-            value = bound * each * scale
+    bands = {"step_band_s": (low, high), "days_band": (expected_days * band[0], expected_days * band[1])}
+    for name, bounds in bands.items():
+        for place, value in enumerate(bounds):
             ledger.number("V-PREDICT", f"{path}.{name}[{place}]", getattr(one, name)[place], value, "80 % band")
     ledger.same("V-PREDICT", f"{path}.evidence", one.evidence, found.evidence, "what stands behind the prediction")
 

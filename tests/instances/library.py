@@ -10,7 +10,9 @@ from typing import Any, Final
 from optimizer import api
 from optimizer.diagnosis import Diagnosis
 from optimizer.plan import Deployment, Plan, PrefillRole
+from optimizer.plan_training import TrainingPlan
 from optimizer.proposals.reading import read_proposal
+from optimizer.report.training import layout_words
 
 FOLDER: Final = Path(__file__).parents[2] / "instances"
 EXPECTED: Final = FOLDER / "expected"
@@ -48,10 +50,12 @@ def record(answer: api.Solved) -> Record:
 
 def _of_plan(plan: Plan) -> Record:
     bill = plan.bill
+    trained = {} if plan.training is None else {"training": _of_training(plan.training)}
     counts: dict[str, int] = {}
     for group in plan.servers:
         counts[group.accelerator] = counts.get(group.accelerator, 0) + group.servers * group.accelerators_per_server
     return {
+        **trained,
         "name": plan.name,
         "holds": plan.outcome.holds,
         "usd_per_hour": bill.usd_per_hour,
@@ -77,6 +81,37 @@ def _of_plan(plan: Plan) -> Record:
             for one in plan.runners_up[:1]
         ],
         "unmeasured": sorted(text.split(":")[0] for text in plan.messages if "no measured serving point" in text),
+    }
+
+
+def _of_training(training: TrainingPlan) -> Record:
+    return {
+        "usd": training.usd,
+        "days": training.days,
+        "energy_mwh": training.energy_mwh,
+        "power_kw_by_site": {one.site: one.power_kw for one in training.sites},
+        "jobs": [
+            {
+                "name": job.name,
+                "accelerator": job.accelerator,
+                "accelerators": job.accelerators_used,
+                "precision": job.precision,
+                "method": job.method,
+                "layout": layout_words(job.layout),
+                "start_day": job.start_day,
+                "days": job.days,
+                "days_band": list(job.days_band),
+                "goodput_fraction": job.goodput_fraction,
+                "mfu_fraction": job.mfu_fraction,
+                "run_mfu_fraction": job.run_mfu_fraction,
+                "run_tflops_per_accelerator": job.run_tflops_per_accelerator,
+                "accelerator_hours": job.accelerator_hours,
+                "usd": job.usd,
+                "usd_per_accelerator_hour": job.usd_per_accelerator_hour,
+                "evidence": job.evidence,
+            }
+            for job in training.jobs
+        ],
     }
 
 

@@ -77,6 +77,8 @@ def _overview(_: str) -> str:
     lines = _head("instance", "accelerators", "bits and recovery", "> USD/h", "> USD per million output tokens")
     for name in names():
         kept = expected(name)
+        if is_training(name):
+            continue
         link = f"[{name}]({name}.json)"
         if "usd_per_hour" not in kept:
             lines.append(f"| {link} | nothing fits | | | |")
@@ -88,8 +90,79 @@ def _overview(_: str) -> str:
     return "\n".join(lines)
 
 
+def is_training(name: str) -> bool:
+    """Instances of training are named so."""
+    return name.startswith("train-")
+
+
+def _training(_: str) -> str:
+    """Every run: what it takes and costs."""
+    lines = _head(
+        "instance",
+        "accelerators of the run",
+        "format",
+        "> days (80 % band)",
+        "> goodput",
+        "> MFU of a step",
+        "> of the run",
+        "> million hours",
+        "> million USD",
+        "> USD/hour",
+    )
+    for name in filter(is_training, names()):
+        kept = expected(name)
+        link = f"[{name}]({name}.json)"
+        if "training" not in kept:
+            lines.append(f"| {link} | nothing fits |" + " |" * 8)
+            continue
+        for job in kept["training"]["jobs"]:
+            low, high = job["days_band"]
+            who = link if job["name"] == "all" else f"{link}, {job['name']}"
+            lines.append(
+                f"| {who} | {job['accelerators']:,} {job['accelerator']} | {job['precision']} "
+                f"| {job['days']:.0f} ({low:.0f}..{high:.0f}) | {job['goodput_fraction']:.0%} "
+                f"| {job['mfu_fraction']:.0%} | {job['run_mfu_fraction']:.0%} "
+                f"| {job['accelerator_hours'] / 1e6:.2f} | {job['usd'] / 1e6:.2f} "
+                f"| {job['usd_per_accelerator_hour']:.2f} |"
+            )
+    return "\n".join(lines)
+
+
+def _trained(kept: Record) -> str:
+    """The answer of a run, or of several."""
+    training = kept["training"]
+    runs = []
+    for job in training["jobs"]:
+        who = "" if job["name"] == "all" else f"{job['name']}, from day {job['start_day']:.0f}: "
+        low, high = job["days_band"]
+        over = "" if job["method"] == "one_site" else f", {job['method'].replace('_', ' ')} over the sites"
+        runs.append(
+            f"{who}{job['accelerators']:,} {job['accelerator']} in {job['precision']}, {job['layout']}{over}: "
+            f"{job['days']:.1f} days (80 % band {low:.0f} to {high:.0f}), {job['run_tflops_per_accelerator']:.0f} "
+            f"TFLOP/s each over the run"
+        )
+    costs = sorted(kept["usd_per_hour_by_component"].items(), key=lambda item: -item[1])
+    shares = ", ".join(f"{key} {usd / kept['usd_per_hour']:.0%}" for key, usd in costs[:4])
+    holds = ", ".join(dict.fromkeys(limit(row.split()[0]).label for row in kept["binding"])) or "nothing"
+    next_best = ""
+    for one in kept["next_best"]:
+        if one["usd_per_hour"] is not None:
+            extra = one["usd_per_hour"] / kept["usd_per_hour"] - 1.0
+            next_best = f" Next best without {one['without']}: {one['summary']}, {extra:+.1%}."
+    sites = training["power_kw_by_site"]
+    stands = "; ".join(f"{site} {kw / 1e3:.1f} MW" for site, kw in sites.items()) if len(sites) > 1 else ""
+    return (
+        f"**{training['usd'] / 1e6:,.2f} million USD in {training['days']:.0f} days**. {'; '.join(runs)}.\n"
+        + (f"Sites: {stands}.\n" if stands else "")
+        + f"Held back by {holds}. Of the cost: {shares}; {kept['assumed_fraction']:.0%} rests on assumed figures."
+        + next_best
+    )
+
+
 def _answer(name: str) -> str:
     kept = expected(name)
+    if "training" in kept:
+        return _trained(kept)
     if "usd_per_hour" not in kept:
         return _no_answer(kept)
     layouts = []
@@ -127,13 +200,20 @@ def _no_answer(kept: Record) -> str:
     kills = ", ".join(f"{limit(key).label} {count:,}" for key, count in kept["kills"].items())
     stage = "no deployment meets its limits" if kept["stage"] == "no_candidate" else "deployments exist, no fleet fits"
     single = [*kept["changes"], *kept["widenings"]]
-    changes = "; or ".join(f"{one['summary']} ({_money(one['usd_per_hour'])} USD/h then)" for one in single)
+    # A run's own cost stands in the summary: its hours are not those of the horizon.
+    priced = (
+        one["summary"] if "in all" in one["summary"] else f"{one['summary']} ({_money(one['usd_per_hour'])} USD/h then)"
+        for one in single
+    )
+    changes = "; or ".join(priced)
     clash = ", ".join(f"{one['field']} {one['value']} {one['unit']}".rstrip() for one in kept["clash"])
     together = "; or ".join(f"{one['summary']} ({_money(one['usd_per_hour'])} USD/h then)" for one in kept["combined"])
     killed = f" Candidates that each limit refuses: {kills}." if kills else ""
     several = f"\nTogether suffice: {together}." if together else ""
     return (
-        f"**Nothing fits: {stage}.**{killed}\nClash: {clash}.\nOne change suffices: {changes or 'none does'}.{several}"
+        f"**Nothing fits: {stage}.**{killed}\n"
+        + (f"Clash: {clash}.\n" if clash else "")
+        + f"One change suffices: {changes or 'none does'}.{several}"
     )
 
 
@@ -232,6 +312,7 @@ _KINDS: Final[dict[str, Callable[[str], str]]] = {
     "overview": _overview,
     "answer": _answer,
     "table": _table,
+    "training": _training,
     "guess": _guess,
     "proposals": _proposals,
 }

@@ -17,7 +17,7 @@ from tests.instances.library import FOLDER, expected, names, path_of
 #: A search that takes long enough to be left out of a quick run.
 SLOW = frozenset({"dense-600b-open-median", "chat-70b"})
 #: Instances that nothing fits, on purpose.
-INFEASIBLE = frozenset({"infeasible", "dense-600b-4bit-recovery"})
+INFEASIBLE = frozenset({"infeasible", "dense-600b-4bit-recovery", "train-8192-h100-bf16"})
 #: Quick ones, solved twice.
 TWICE = ("small-8b", "dense-600b-a100", "dense-600b-12gib")
 
@@ -81,7 +81,8 @@ def test_plan_bytes_are_the_same_twice(name: str) -> None:
     assert again.plan.model_dump_json() == first.plan.model_dump_json()
 
 
-@pytest.mark.parametrize("name", _each(tuple(sorted(INFEASIBLE))))
+# Changes of a run are tested in tests/training.
+@pytest.mark.parametrize("name", _each(tuple(sorted(name for name in INFEASIBLE if not readme.is_training(name)))))
 def test_each_change_that_the_diagnosis_names_suffices(name: str) -> None:
     diagnosis = library.solved(name).diagnosis
     assert diagnosis is not None
@@ -98,6 +99,35 @@ def test_each_change_that_the_diagnosis_names_suffices(name: str) -> None:
         plan = best_plan(changed(given, {wider.field: members}))
         assert plan is not None
         assert plan.bill.usd_per_hour == pytest.approx(wider.usd_per_hour, rel=1e-5)
+
+
+def test_what_the_stories_of_training_imply() -> None:
+    """8,192 H100 in 55 days: not in 16 bits, in FP8; 63 million USD within a tenth; both conventions of one run."""
+    refused = library.solved("train-8192-h100-bf16").diagnosis
+    assert refused is not None
+    assert any(one.added == ("fp8",) for one in refused.widenings)
+    assert any("552 TFLOP/s" in text and "56% of the 16-bit peak" in text for text in refused.messages)
+    eight, dollars = (library.solved(name).plan for name in ("train-8192-h100-fp8", "train-63-million"))
+    assert eight is not None
+    assert eight.training is not None
+    assert eight.training.jobs[0].precision == "fp8"
+    assert dollars is not None
+    assert dollars.training is not None
+    assert dollars.training.usd == pytest.approx(63e6, rel=0.1)
+    one, other = (library.solved(f"train-llama-2-70b-{name}").plan for name in ("6nd", "8nd"))
+    assert one is not None
+    assert other is not None
+    assert one.bill.usd_per_year == pytest.approx(other.bill.usd_per_year, rel=1e-3)
+
+
+def test_more_sites_cost_more_for_the_same_run() -> None:
+    names_of = ("train-100k-one-site", "train-100k-two-sites", "train-100k-three-sites")
+    plans = [library.solved(name).plan for name in names_of]
+    days = [plan.training.days for plan in plans if plan is not None and plan.training is not None]
+    usd = [plan.training.usd for plan in plans if plan is not None and plan.training is not None]
+    assert len(days) == 3
+    assert days == sorted(days)
+    assert usd == sorted(usd)
 
 
 def test_a_mix_is_cheaper_than_any_single_type() -> None:

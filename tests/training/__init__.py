@@ -1,0 +1,1 @@
+"""Plans for training: jobs, sites, choices, program, plan, diagnosis."""
