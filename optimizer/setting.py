@@ -5,6 +5,7 @@ What the planner wrote and the catalogue are brought together once; candidates, 
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from optimizer.catalog import Catalog
 from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, Fabric, PurchasePrice
@@ -346,6 +347,7 @@ def cooling_physics(option: CoolingOption) -> CoolingPhysics:
     return CoolingPhysics(option.electrical_loss_fraction, main, captured, residual)
 
 
+@lru_cache(maxsize=256)  # the same few options in the same weather, for every server type and every case of a sweep
 def plant_pue(option: CoolingOption, climate: Climate) -> tuple[float, float]:
     """(annual mean, hottest bin) PUE of an option in the site's weather, at full load."""
     hours = climate.dry_bulb_hours if option.heat_rejection_driver == "dry_bulb" else climate.wet_bulb_hours

@@ -123,16 +123,17 @@ def on_cluster(job: Job, pieces: Sequence[Piece], stop: Stop, scheduler: str) ->
             client.submit(do_piece, job, piece, key=f"sweep-{job.digest}-{piece.number}", retries=_TRIES): piece
             for piece in pieces
         }
-        yield from _from_cluster(distributed, futures, stop)
+        yield from _from_cluster(distributed, client, futures, stop)
     finally:
         client.close()
 
 
-def _from_cluster(distributed: Any, futures: dict[Any, Piece], stop: Stop) -> Iterator[Done]:
+def _from_cluster(distributed: Any, client: Any, futures: dict[Any, Piece], stop: Stop) -> Iterator[Done]:
     left = dict(futures)
     while left:
         try:
-            distributed.wait(list(left), timeout=_LOOK_S, return_when="FIRST_COMPLETED")
+            with client.as_current():
+                distributed.wait(list(left), timeout=_LOOK_S, return_when="FIRST_COMPLETED")
         except TimeoutError:
             ended = []
         else:

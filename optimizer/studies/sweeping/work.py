@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from optimizer.errors import UsageProblems
 from optimizer.instance.field_paths import document_of, from_document
@@ -82,7 +82,9 @@ class _Session:
         instance = from_document(document, told_as=f"case {number}")
         keys = stage_keys(self._sorts, points)
 
+        @cache
         def offer() -> Offer:
+            # Held as long as the piece: cases between two prices are looked at again and again.
             return self._stages.offer(instance, keys)
 
         return Case(number, values, instance, offer)
