@@ -50,7 +50,6 @@ _ENGINE_WIDTHS: Final[Mapping[str, tuple[Scale, float]]] = {
     "overhead_age_per_year": ("log", 0.5),
 }
 _SHARED_WIDTHS: Final[Mapping[str, tuple[Scale, float]]] = {
-    "expert_flop_factor": ("logit", 0.5),
     "expert_tile_tokens": ("log", 0.4),
     "expert_token_passes": ("log", 0.5),
     "expert_token_spread": ("log", 0.14),
@@ -83,6 +82,7 @@ def serving_parameters() -> tuple[Parameter, ...]:
         found += [Parameter("kv_bandwidth_efficiency", (g,), "logit", 0.35)]
         found += [Parameter("attention_flop_efficiency", (g,), "logit", 0.28)]
     found += [Parameter("expert_bandwidth_efficiency", (w,), "logit", 0.42) for w in range(len(WEIGHT_WIDTHS))]
+    found += [Parameter("expert_flop_factor", (w,), "logit", 0.5) for w in range(len(WEIGHT_WIDTHS))]
     found += [Parameter(name, (), scale, width) for name, (scale, width) in _SHARED_WIDTHS.items()]
     for name, (scale, width) in _ENGINE_WIDTHS.items():
         found += [Parameter(name, (ENGINES.index(engine),), scale, width) for engine in MEASURED_ENGINES]

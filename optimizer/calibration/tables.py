@@ -24,7 +24,7 @@ _ENGINES: Final = (("vllm", "vllm"), ("sglang", "sglang"), ("tensorrt", "trtllm"
 
 #: Names that collections shorten, and what they add to them.
 _MODELS: Final = {"Mistral-7B": "Mistral-7B-v0.1"}
-_SUFFIXES: Final = re.compile(r"(-Instruct)?-(quantized\.w\d+a\d+|FP8)$")
+_SUFFIXES: Final = re.compile(r"(-Instruct)?-(quantized\.w\d+a\d+|FP8|GPTQ)$")
 
 
 def is_collection(columns: list[str]) -> bool:
@@ -50,8 +50,8 @@ def online_row(row: Mapping[str, str]) -> dict[str, str]:
 
     Everything queued at once is ``offline`` without a concurrency: as many run as the cache holds. A batch is the
     concurrency of a ``static`` run, of which each attention-data-parallel copy (``dp``) has its part. A request
-    rate stays without a concurrency. Copies of a model that share nothing are several replicas, not attention-data
-    parallelism: what one of them gives is multiplied by ``replicas``.
+    rate stays one (``request_rate_per_s``), without a concurrency. Copies of a model that share nothing are several
+    replicas, not attention-data parallelism: what one of them gives is multiplied by ``replicas``.
     """
     new = {name: value for name, value in row.items() if name not in _OTHER_NAMES}
     new.update({_OTHER_NAMES[name]: value for name, value in row.items() if name in _OTHER_NAMES})
@@ -63,6 +63,7 @@ def online_row(row: Mapping[str, str]) -> dict[str, str]:
         new["load_kind"] = "offline"
     else:
         new["load_kind"] = "closed" if new["concurrency"] else "rate"
+        new["request_rate_per_s"] = load if load_kind == "rate" else ""
     width = 1.0
     for name in ("tensor_parallel", "pipeline_parallel"):
         new[name] = _whole(new.get(name, "")) or "1"
@@ -93,5 +94,6 @@ def _day(as_of: str) -> str:
 def _precision(text: str) -> tuple[str, str]:
     """``"int8-w8a8/int8"`` to the weights' precision and the bits of the cache, empty where not stated."""
     weights, _, cache = text.lower().partition("/")
+    weights = weights.strip().removeprefix("gptq-").removeprefix("awq-")
     bits = {"fp16": "16", "bf16": "16", "fp8": "8", "int8": "8", "int4": "4"}
-    return weights.strip(), bits.get(cache.strip().split(" ")[0], "")
+    return weights, bits.get(cache.strip().split(" ")[0], "")

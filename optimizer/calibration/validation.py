@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optimizer.calibration.inference import with_drafts
 from optimizer.calibration.points import Point, deployments_of, read_points, read_table, traffic_of, work_of_points
@@ -33,6 +34,8 @@ ADDED: Final = (
     "reason",
 )
 LOW, HIGH = 0.1, 0.9
+#: What is told of a row that gets more requests than it can serve; it is predicted all the same.
+OVERRUN: Final = "more requests arrive than it serves: TTFT grows with the length of the run and is left out"
 #: Requests that an offline run keeps in flight where only memory limits it.
 _MOST_IN_FLIGHT = 4096.0
 
@@ -76,7 +79,10 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flight:
-    """Rows of a table that can be predicted (``able``), with their work and the requests that run at once."""
+    """Rows of a table that can be predicted (``able``), with their work and the requests that run at once.
+
+    ``arriving`` is requests/s of rows whose load is a rate, 0 of others; ``overrun`` rows get more than they can serve.
+    """
 
     columns: list[str]
     rows: list[dict[str, str]]
@@ -88,6 +94,8 @@ class Flight:
     waves: FloatArray
     replicas: FloatArray
     measured_rate: FloatArray
+    arriving: FloatArray
+    overrun: NDArray[np.bool_]
 
     def times(self, factors: Factors) -> tuple[FloatArray, FloatArray]:
         """TPOT and TTFT in ms of the able rows; of more requests than run, the others wait for whole requests."""
@@ -103,8 +111,10 @@ class Flight:
         """Output tokens/s from times: requests in flight x O / (TTFT + (O - 1) TPOT)."""
         output = np.array([self.points[row].nominal_output for row in self.able])
         flight = self.replicas * self.running * (1.0 + self.waves)
-        rate: FloatArray = flight * output / (ttft_ms + (output - 1.0) * tpot_ms) * 1e3
-        return rate
+        rate = flight * output / (ttft_ms + (output - 1.0) * tpot_ms) * 1e3
+        # What arrives is served where the deployment is not overrun.
+        served: FloatArray = np.where((self.arriving > 0.0) & ~self.overrun, self.arriving * output, rate)
+        return served
 
 
 def flight_of(text: str, catalog: Catalog, factors: Factors) -> Flight:
@@ -134,7 +144,13 @@ def flight_of(text: str, catalog: Catalog, factors: Factors) -> Flight:
     measured = np.array([point.output_tokens_per_s for point in chosen])
     waves = np.where(finite, np.maximum(load / running, 1.0), 1.0) - 1.0
     work = work_of_points(chosen, catalog)
-    return Flight(columns, rows, points, reasons, able, work, running, waves, replicas, measured)
+    arriving = np.array([_rate(plain[index]) for index in able])
+    overrun = np.zeros(arriving.size, dtype=np.bool_)
+    if arriving.any():
+        solved, full = _in_flight(work, factors, running, arriving / replicas)
+        running = np.where(arriving > 0.0, solved, running)
+        overrun = full & (arriving > 0.0)
+    return Flight(columns, rows, points, reasons, able, work, running, waves, replicas, measured, arriving, overrun)
 
 
 def validate(
@@ -151,8 +167,14 @@ def validate(
     tpot, ttft, rate = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     tpot[flight.able], ttft[flight.able] = flight.times(factors)
     rate[flight.able] = flight.rate_of(tpot[flight.able], ttft[flight.able])
-    reasons = flight.reasons
-    status = ["ok" if not reason else "does_not_fit" if "fit" in reason else "unsupported" for reason in reasons]
+    reasons = list(flight.reasons)
+    for index in np.array(flight.able)[flight.overrun].tolist():
+        # The queue grows as long as requests come, so TTFT depends on the length of the run, which no row states.
+        ttft[index] = np.nan
+        reasons[index] = OVERRUN
+    status = [
+        "ok" if reason in ("", OVERRUN) else "does_not_fit" if "fit" in reason else "unsupported" for reason in reasons
+    ]
     measured = np.array([point.output_tokens_per_s for point in flight.points])
     added = _added(flight.points, catalog, bands, tpot, ttft, rate, status, reasons)
     whole = [{**row, **more} for row, more in zip(flight.rows, added, strict=True)]
@@ -175,14 +197,48 @@ def _load(point: Point, row: Mapping[str, str]) -> float:
     return point.concurrency if row.get("concurrency", "").strip() else np.inf
 
 
+def _rate(row: Mapping[str, str]) -> float:
+    """Requests/s that arrive, 0 where that is not what the load is."""
+    cell = row.get("request_rate_per_s", "").strip()
+    arrives = row.get("load_kind", "") == "rate" and not row.get("concurrency", "").strip()
+    try:
+        rate = float(cell) if cell and arrives else 0.0
+    except ValueError:
+        return 0.0
+    return rate if math.isfinite(rate) and rate > 0.0 else 0.0
+
+
+def _in_flight(
+    work: Work, factors: Factors, most: FloatArray, rates: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """(requests in flight at the given rates, whether a deployment is overrun), by Little's law.
+
+    c = rate x latency(c): the least c whose throughput c / latency(c) reaches the rate. Where not even ``most`` does,
+    that many run and the others queue for as long as requests keep coming.
+    """
+    times = times_of(work, factors)
+
+    def carries(load: FloatArray) -> NDArray[np.bool_]:
+        seen, _ = step_times(times.columns, times.scalars, load)
+        return np.asarray(load * 1e3 / seen["latency_ms"] >= rates)
+
+    low, high = np.zeros(rates.size), most.copy()
+    overrun = ~carries(high)
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        enough = carries(np.maximum(middle, 1e-3))
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.maximum(np.where(overrun, most, high), 1.0), overrun
+
+
 def _reason(point: Point, row: Mapping[str, str]) -> str:
     """Why a row cannot be predicted; empty where it can."""
     if point.problem:
         return point.problem
     if not row.get("input_tokens", "").strip() or not row.get("output_tokens", "").strip():
         return "input and output length must be stated"
-    if row.get("load_kind", "") == "rate" and not row.get("concurrency", "").strip():
-        return "a request rate without the requests in flight is not predicted"
+    if row.get("load_kind", "") == "rate" and not row.get("concurrency", "").strip() and not _rate(row):
+        return "neither the requests in flight nor their rate is stated"
     return ""
 
 
@@ -233,10 +289,14 @@ def _added(
         if np.isfinite(tpot[index]):
             generation = deployments_of(point, catalog).generation_index
             evidence = bands.evidence_of(point.model, generation)
-            row["predicted_ttft_ms"], row["predicted_tpot_ms"] = f"{ttft[index]:.4f}", f"{tpot[index]:.4f}"
+            row["predicted_tpot_ms"] = f"{tpot[index]:.4f}"
+            if np.isfinite(ttft[index]):
+                row["predicted_ttft_ms"] = f"{ttft[index]:.4f}"
             row["predicted_output_tokens_per_s"] = f"{rate[index]:.4f}"
             for metric, value in (("tpot", tpot[index]), ("ttft", ttft[index])):
                 for name, level in (("low", LOW), ("high", HIGH)):
+                    if not np.isfinite(value):
+                        continue
                     factor = bands.multiplier(f"{metric}_ms", point.engine, evidence, level)[0]
                     row[f"{metric}_{name}_ms"] = f"{value * factor:.4f}"
         added.append(row)

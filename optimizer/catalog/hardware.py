@@ -47,8 +47,9 @@ class Accelerator(Row):
     server_power_basis: str = text("vendor, vendor-approx, derived, analogy, estimate or user", "user")
     server_rack_units: int = quantity("height of the unit", "U", ge=1)
     release_year: int = quantity("year of first shipment", "year", 2026, ge=2010, le=2100)
-    availability: Literal["current", "previous", "used_only", "cloud_only", "region_restricted"] = text(
-        "whether it can be bought today", "current"
+    availability: Literal["current", "previous", "used_only", "cloud_only", "region_restricted", "past"] = text(
+        "whether it can be bought today; past: known for validation and for fleets that stand, without a price",
+        "current",
     )
     liquid_cooling: Literal["required", "option", "no"] = text("whether the server takes cold plates", "option")
 

@@ -33,6 +33,7 @@ AXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "kv_bandwidth_efficiency": (GENERATIONS,),
     "attention_flop_efficiency": (GENERATIONS,),
     "expert_bandwidth_efficiency": (WEIGHT_WIDTHS,),
+    "expert_flop_factor": (WEIGHT_WIDTHS,),
     "step_overhead_ms": (ENGINES,),
     "layer_overhead_us": (ENGINES,),
     "moe_layer_overhead_us": (ENGINES,),
@@ -65,7 +66,7 @@ class Factors:
     kv_bandwidth_efficiency: FloatArray
     attention_flop_efficiency: FloatArray
     expert_bandwidth_efficiency: FloatArray
-    expert_flop_factor: float
+    expert_flop_factor: FloatArray
     expert_tile_tokens: float
     expert_token_passes: float
     expert_imbalance: float

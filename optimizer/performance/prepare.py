@@ -149,7 +149,7 @@ def times_of(work: Work, factors: Factors) -> StepTimes:
     narrow_ms, wide_ms = 1.0 / (flop * w.flop_per_ms), 1.0 / (wide_flop * w.wide_flop_per_ms)
     attention_ms = w.attention_flop * np.where(w.attention_is_wide, wide_ms, narrow_ms)
     token = attention_ms + w.mlp_flop * narrow_ms + w.wide_flop * wide_ms
-    expert_share = np.minimum(factors.expert_flop_factor * expert_rate, 1.0)
+    expert_share = np.minimum(np.take(factors.expert_flop_factor, w.width) * expert_rate, 1.0)
     # Each expert's tokens are padded to the kernel's tile: so many tokens more, if every expert is touched.
     padding = factors.expert_tile_tokens / w.active_share
     # Tokens are copied to their experts' order and back, several passes over the memory.

@@ -23,7 +23,7 @@ from optimizer.performance.factors import ENGINES, GENERATIONS, calibrated_docum
 COLLECTION = """id,gpu,gpus,model,precision,engine,version,tp,pp,ep,dp,isl,osl,load_kind,load,output_tok_s,kind,as_of
 a,A100-SXM-80GB,1,Llama-3.1-8B,fp16/fp16,TensorRT-LLM,0.14.0,1,1,,1,128,2048,rate,inf,4000,offline_max,2024-11
 b,A100-SXM-80GB,8,Llama-2-70B,fp16/fp16,vLLM 0.6.5,0.6.5,4,1,,1,1024,512,batch,32,900,offline_static,2024
-c,RTX-4090,1,Llama-3.1-8B,fp16/fp16,vLLM,0.7.3,1,1,,1,128,128,offline,all,900,offline_max,2025-02
+c,MI250,1,Llama-3.1-8B,fp16/fp16,vLLM,0.7.3,1,1,,1,128,128,offline,all,900,offline_max,2025-02
 d,MI300X,8,Llama-2-70B,fp8/fp8,vLLM,,8,1,,1,,291,offline,all,900,offline_max,2024-11
 """
 
@@ -73,6 +73,45 @@ def test_collections_are_read_as_they_are() -> None:
     # Two copies of four accelerators give twice what one gives.
     two = online_row(read_table(COLLECTION)[1][1])
     assert (two["replicas"], two["engine"], two["measured_on"]) == ("2", "vllm", "2024-01-01")
+
+
+RATES = """gpu,gpus,model,precision,engine,version,tp,pp,ep,dp,isl,osl,load_kind,load,kind
+H100-SXM-80GB,1,Llama-3.1-8B,fp8/fp8,vLLM,0.10.0,1,1,,1,1000,500,rate,{rate},online
+"""
+
+
+def at_rate(rate: float) -> dict[str, str]:
+    """The prediction of one H100 to which so many requests come a second."""
+    (row,) = validate(RATES.format(rate=rate)).rows
+    return row
+
+
+@pytest.mark.parametrize("rate", [0.5, 2.0, 8.0])
+def test_a_rate_is_served_by_as_many_in_flight_as_it_keeps_there(rate: float) -> None:
+    """Little's law: the same row at the concurrency rate x latency is predicted alike."""
+    found = at_rate(rate)
+    assert (found["status"], found["reason"]) == ("ok", "")
+    assert float(found["predicted_output_tokens_per_s"]) == pytest.approx(rate * 500, rel=1e-3)
+    seconds = (float(found["predicted_ttft_ms"]) + 499 * float(found["predicted_tpot_ms"])) / 1e3
+    closed = RATES.format(rate=max(rate * seconds, 1.0)).replace("rate", "concurrency")
+    (same,) = validate(closed).rows
+    assert float(same["predicted_tpot_ms"]) == pytest.approx(float(found["predicted_tpot_ms"]), rel=1e-3)
+    assert float(same["predicted_ttft_ms"]) == pytest.approx(float(found["predicted_ttft_ms"]), rel=1e-3)
+
+
+def test_more_than_it_serves_is_told_and_gives_no_first_token() -> None:
+    calm, overrun = at_rate(1.0), at_rate(1e4)
+    assert float(overrun["predicted_tpot_ms"]) > float(calm["predicted_tpot_ms"])
+    assert overrun["status"] == "ok"
+    assert "more requests arrive" in overrun["reason"]
+    assert overrun["predicted_ttft_ms"] == overrun["ttft_high_ms"] == ""
+    assert 0 < float(overrun["predicted_output_tokens_per_s"]) < 1e4 * 500
+
+
+def test_a_rate_without_a_number_is_not_predicted() -> None:
+    both = RATES.format(rate=2.0) + RATES.splitlines()[1].format(rate="unknown")
+    rows = validate(both).rows
+    assert [row["status"] for row in rows] == ["ok", "unsupported"]
 
 
 def test_a_table_without_a_usable_row_is_refused() -> None:

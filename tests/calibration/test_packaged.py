@@ -17,6 +17,7 @@ from optimizer.calibration.held_out import LEVELS, bands_document, keys_of, log_
 from optimizer.calibration.inference import packaged_drafts
 from optimizer.calibration.parameters import serving_parameters
 from optimizer.calibration.throughput import packaged_throughput
+from optimizer.calibration.validation import flight_of
 from optimizer.catalog import load_catalog
 from optimizer.performance.bands import load_bands
 from optimizer.performance.factors import AXES, ENGINES, load_factors
@@ -89,6 +90,16 @@ def test_errors_on_what_was_not_seen(way: str, metric: str, median: float, mean:
 def test_errors_on_an_accelerator_left_out(accelerator: str, median: float) -> None:
     rows = np.array([point.accelerator == accelerator for point in data().points])
     assert errors_of(data(), packaged_held(data())["accelerator"], "tpot_ms", rows).median <= median
+
+
+@pytest.mark.parametrize("accelerator", ["a100-40gb-sxm", "a100-80gb-sxm", "a100-80gb-pcie", "l40s", "mi300x"])
+def test_throughput_of_older_generations_by_card(accelerator: str) -> None:
+    """Median error of the whole table of one card, engines that are not modelled included."""
+    flight = flight_of(packaged_throughput(), load_catalog(), load_factors())
+    mine = np.array([flight.points[row].accelerator == accelerator for row in flight.able])
+    error = np.abs(flight.rate(load_factors()) / flight.measured_rate - 1.0)[mine]
+    assert error.size >= 40
+    assert np.nanmedian(error) <= 0.20
 
 
 def test_decisions_hold() -> None:
