@@ -37,6 +37,15 @@ _STRIP = 46
 @click.option(
     "--gap", type=FiniteRange(0, 0.5), default=1e-4, show_default=True, metavar="FRACTION", help="Gap of the program."
 )
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    type=FiniteRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="End each solve of the program after S seconds; the gap left is told.",
+)
 @click.option("-o", "--output", metavar="FILE", help=outputs.OUTPUT_HELP)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -48,6 +57,7 @@ def robust(
     risk_level: float | None,
     in_program: int,
     gap: float,
+    time_limit_s: float,
     output: str | None,
     as_json: bool,
     quiet: bool,
@@ -79,6 +89,7 @@ def robust(
             risk_level=risk_level,
             in_program=in_program,
             gap=gap,
+            time_limit_s=time_limit_s,
             tell=tell,
             stop=stop,
         )

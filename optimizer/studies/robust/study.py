@@ -30,6 +30,8 @@ from optimizer.units import HOURS_PER_YEAR
 
 #: Gap of the program over scenarios: it is far larger than one instance's, and its scenarios are a sample.
 GAP = 1e-4
+#: Seconds after which a solve of the program over scenarios ends with the best choice and its gap.
+TIME_LIMIT_S = 60.0
 #: Scenarios that stand for all in the program, unless asked otherwise.
 IN_PROGRAM = 10
 
@@ -59,6 +61,7 @@ def robust(
     risk_level: float | None = None,
     in_program: int = IN_PROGRAM,
     gap: float = GAP,
+    time_limit_s: float = TIME_LIMIT_S,
     tell: Tell = lambda _standing: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Robust | None:
@@ -66,6 +69,7 @@ def robust(
 
     None where nothing fits the instance as it stands. ``scenarios``, ``seed`` and ``risk_level`` override
     ``instance.uncertainty``; ``in_program`` scenarios stand for all in the program (as many as are drawn: exactly).
+    Each solve of it ends at ``gap`` or after ``time_limit_s``; ``proofs`` tell the gap that is left.
 
     Raises
     ------
@@ -110,7 +114,7 @@ def robust(
     try:
         first = choice_of(nominal, tuple(known.preparation))
         plans.append(fared("nominal", known.words(first), first, known.costs(first), known.best, risk_level))
-        wider = replace(options, gap=max(gap, options.gap))
+        wider = replace(options, gap=max(gap, options.gap), time_limit_s=time_limit_s)
         found_choices = best_choices(known, values[met], risk_level, in_program, wider)
         used, rounds = len(found_choices.kept), found_choices.rounds
         for aim, one in found_choices.answers.items():
@@ -121,6 +125,9 @@ def robust(
             messages.append(
                 "no choice made beforehand keeps every limit of all scenarios, though each has a plan alone"
             )
+        left = max((one.gap_fraction for one in proofs), default=0.0)
+        if left > wider.gap * (1.0 + 1e-6):
+            messages.append(f"time was up before the program was solved to its gap: {100.0 * left:.2g} % are left")
         if not found_choices.is_settled:
             messages.append("scenarios were added as often as is allowed; the largest regret may be further reduced")
     except Stopped:

@@ -30,7 +30,7 @@ from optimizer.fleet import Fleet, fleet_of
 from optimizer.offer import Offer
 from optimizer.program import state_program
 from optimizer.program_data import ProgramData
-from optimizer.solver import Compiled, FloatArray, Options, Outcome
+from optimizer.solver import Compiled, FloatArray, Options, Outcome, Reason
 from optimizer.studies.robust.scenarios import is_recourse
 from optimizer.units import HOURS_PER_YEAR
 
@@ -149,7 +149,7 @@ class TwoStageProgram:
         if outcome.values is None:
             return outcome, None
         values = compiled.rounded(outcome.values)
-        if aim != "expected":
+        if aim != "expected" and outcome.reason is Reason.OPTIMAL:
             values = self._cheapest(compiled, costs, outcome, values, options, stop)
         shift = self._shift if aim == "regret" else 0.0
         return outcome, TwoStage(
