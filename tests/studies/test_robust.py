@@ -103,11 +103,7 @@ def differences(seed: int) -> list[str] | None:
     return lines
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("seed", [0, 4, 11, 22, 37, 47])
-=======
-@pytest.mark.parametrize("seed", [4, 9, 37])
->>>>>>> 0a93ea1 (robust ends its program in time and tells the gap left; a shipped instance carries uncertainty; README names the studies)
+@pytest.mark.parametrize("seed", [4, 11, 37])
 def test_the_program_finds_the_best_of_all_choices(seed: int) -> None:
     assert differences(seed) == []
 
