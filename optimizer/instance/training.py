@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from optimizer.instance.fields import REQUIRED, Frozen, Ruled, field
 from optimizer.instance.workload import Calibration, CalibrationChoice, Load, ModelChoice, RequestClass
@@ -18,8 +18,14 @@ Degrees = tuple[Annotated[int, Field(ge=1, le=4096)], ...]
 Counts = tuple[Annotated[int, Field(ge=1, le=10_000_000)], ...]
 
 
+#: Built with the instance, not one by one before: half of the loading time otherwise.
+_LATE = ConfigDict(defer_build=True)
+
+
 class TrainingJob(Frozen):
     """One of several jobs. What it leaves out is taken from the workload around it."""
+
+    model_config = _LATE
 
     name: str = field(REQUIRED, "Name of the job, used in the plan.", min_length=1, max_length=80)
     model: ModelChoice | None = field(None, "As workload.model, for this job.")
@@ -51,6 +57,8 @@ class TrainingJob(Frozen):
 class TrainingLayouts(Frozen):
     """Degrees that the program searches in place of those of ``choices``; an absent list means the usual ones."""
 
+    model_config = _LATE
+
     tensor_parallel: Degrees | None = field(None, "Tensor-parallel degrees.", min_length=1)
     pipeline_parallel: Degrees | None = field(None, "Pipeline-parallel degrees.", min_length=1)
     virtual_stages: Degrees | None = field(None, "Model chunks of a pipeline stage (interleaving).", min_length=1)
@@ -73,6 +81,8 @@ class TrainingLayouts(Frozen):
 
 class Reliability(Frozen):
     """Failures, checkpoints and restarts; with the production factor, what a run loses beside its recipe."""
+
+    model_config = _LATE
 
     mtbf_accelerator_hours: float | None = field(
         None,
@@ -122,6 +132,8 @@ class Reliability(Frozen):
 class SeveralSites(Frozen):
     """How several sites train one model together."""
 
+    model_config = _LATE
+
     methods: tuple[Method, ...] = field(
         ("synchronous",),
         "synchronous: gradients cross every step; low_communication: every inner_steps steps (DiLoCo).",
@@ -164,6 +176,8 @@ class SeveralSites(Frozen):
 
 class TrainingWorkload(Ruled):
     """A model to train by a deadline, or several jobs (``jobs``) on one fleet over a calendar."""
+
+    model_config = _LATE
 
     kind: Literal["training"] = field(REQUIRED, "Kind of work.")
     model: ModelChoice | None = field(

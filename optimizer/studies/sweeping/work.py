@@ -64,6 +64,10 @@ class _Session:
     def rows(self, piece: Piece, stop: Stop | None, tell: Callable[[Row], None] | None) -> list[Row]:
         """Rows of a piece, by case."""
         cases = [self._case(number) for number in piece.cases]
+        if self._instance.workload.kind == "training":
+            from optimizer.studies.sweeping.runs import training_rows
+
+            return training_rows(cases, stop, tell)
         chain = Chain(piece.kind, cases, self._job.options, stop)
         rows = []
         for row in chain.rows(reuse=self._job.reuse):

@@ -1,0 +1,44 @@
+"""Cases of a sweep over an instance that trains: each is solved by itself, and nothing is taken over."""
+
+from collections.abc import Callable, Iterable
+
+from optimizer.limits import limit
+from optimizer.studies.best import best_plan, summary
+from optimizer.studies.sweeping.chains import Case, Stopped
+from optimizer.studies.sweeping.rows import Row
+from optimizer.ties import Stop
+
+
+def training_rows(cases: Iterable[Case], stop: Stop | None, tell: Callable[[Row], None] | None) -> list[Row]:
+    """Rows of some cases, in their order. Raises chains.Stopped where ``stop`` said so."""
+    rows = []
+    for case in cases:
+        if stop is not None and stop():
+            raise Stopped
+        row = _row(case)
+        rows.append(row)
+        if tell is not None:
+            tell(row)
+    return rows
+
+
+def _row(case: Case) -> Row:
+    plan = best_plan(case.instance)
+    if plan is None or plan.training is None:
+        return Row(case.number, case.values, "infeasible")
+    bill = plan.bill
+    return Row(
+        case=case.number,
+        values=case.values,
+        status="optimal" if plan.outcome.holds == "proven" else "feasible",
+        winner=summary(plan),
+        schemes=tuple(sorted({job.precision for job in plan.training.jobs})),
+        accelerators=plan.accelerators,
+        usd_per_year=bill.usd_per_year,
+        capital_usd=bill.capital_usd,
+        power_kw=plan.power_kw,
+        replicas=sum(job.layout.data_parallel for job in plan.training.jobs),
+        usd_per_million_output_tokens=bill.usd_per_million_output_tokens,
+        gap_fraction=plan.outcome.gap,
+        binding=tuple(dict.fromkeys(limit(row.limit).field for row in plan.headroom if row.binding)),
+    )
