@@ -227,6 +227,11 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "Move earliest_start_day or the deadline.",
     ),
     (
+        "E-WORKLOAD-702",
+        "Something stands beside a training run that its plan does not read.",
+        "Remove it: owned servers, spot instances and the supply of single providers are for serving.",
+    ),
+    (
         "E-TARGETS-700",
         "A target belongs to the other kind of workload.",
         "Remove it, or state the kind of workload it belongs to.",

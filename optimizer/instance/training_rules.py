@@ -51,6 +51,20 @@ def _caps_not_held(values: Values) -> Iterator[Broken]:
                 yield Broken((*where, name), f"{name} beside a workload of kind training", "is for serving")
 
 
+def _unread(values: Values) -> Iterator[Broken]:
+    """What a plan for training does not read would be left out in silence."""
+    if _kind(values) == "training":
+        choices = values.get("choices") or {}
+        if values.get("inventory"):
+            yield Broken(("inventory",), "inventory beside a workload of kind training", "is for serving")
+        if "spot" in (choices.get("sourcing") or ()):
+            yield Broken(("choices", "sourcing"), "spot beside a workload of kind training", "is for serving")
+        if choices.get("provider_supply"):
+            yield Broken(
+                ("choices", "provider_supply"), "provider_supply beside a workload of kind training", "is for serving"
+            )
+
+
 def _site_names(values: Values) -> Iterator[Broken]:
     seen: dict[str, int] = {}
     for index, one in enumerate(values.get("sites") or ()):
@@ -130,6 +144,7 @@ OF_INSTANCE: Final = (
     Rule("E-SITE-700", ("workload", "site", "sites", "wan_links"), _sites_of_a_kind),
     Rule("E-SITE-700", ("workload", "site", "sites"), _caps_not_held),
     Rule("E-ECONOMICS-700", ("workload", "economics"), _budgets_of_a_kind),
+    Rule("E-WORKLOAD-702", ("workload", "choices", "inventory"), _unread),
     Rule("E-SITE-701", ("sites", "wan_links"), _site_names),
     Rule("E-WORKLOAD-701", ("workload", "targets"), _job_windows),
 )

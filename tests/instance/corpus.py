@@ -109,6 +109,9 @@ def spoilt() -> dict[str, dict[str, Any]]:
         "deadline for serving": changed({"targets/deadline_days": 50}),
         "site beside sites": changed({"site": {"power_kw": 5}}, training()),
         "yearly budget for training": changed({"economics/budget_usd_per_year": 5}, training()),
+        "spot for training": changed(
+            {"choices/sourcing": ["buy", "spot"], "choices/spot_availability_fraction": 0.9}, training()
+        ),
         "yearly cap for training": changed({"sites/0/carbon_tonnes_per_year": 5}, training()),
         "sites for serving": changed({"sites": [{"name": "east"}]}),
         "two sites of one name": changed({"sites/1/name": "east"}, training()),
