@@ -2,8 +2,11 @@
 
 import math
 
+from optimizer.costs.services import MANAGEMENT
+from optimizer.costs.staff import POSTS
 from optimizer.linear_rows import LinearRows
 from optimizer.program_data import ALWAYS, SITE_USED, Pair, ProgramData
+from optimizer.setting import Pool
 from optimizer.units import HOURS_PER_YEAR
 
 
@@ -27,7 +30,7 @@ def least_server_usd_per_hour(data: ProgramData, *, spares: bool = True) -> dict
                 ("ServerHours", q), 0.0
             )
         if pool.in_hall:
-            usd += yearly.get(("SpaceKw",), 0.0) * pool.server_kw
+            usd += min(data.space_usd_per_kw) * pool.server_kw + _least_share_of_site(data, pool)
         if pool.is_bought:
             server_type = pool.server_type
             usd += sum(members[q] * yearly.get(("PlantKw", k), 0.0) for k, members in shares.items() if q in members)
@@ -44,6 +47,19 @@ def least_server_usd_per_hour(data: ProgramData, *, spares: bool = True) -> dict
             spare = data.least_spare_share(type_id) * min(result[q] for q in own)
             result.update({q: result[q] + spare for q in own})
     return result
+
+
+def _least_share_of_site(data: ProgramData, pool: Pool) -> float:
+    """USD a year of staff and management servers that one more server takes at least: steps shared out."""
+    yearly, usd = data.yearly_by_quantity, 0.0
+    if data.staff is not None:
+        posts = data.staff.per_accelerator * pool.server_type.accelerators
+        if data.setting.instance.site.facility == "own_build":
+            posts += data.staff.per_hall_kw * pool.server_kw
+        usd += yearly[POSTS] * posts
+    if data.servers_per_management_server is not None:
+        usd += yearly[MANAGEMENT] / data.servers_per_management_server
+    return usd
 
 
 def lower_bound(data: ProgramData, most: tuple[float, ...] | None = None) -> tuple[float, list[float]]:

@@ -267,6 +267,11 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "Add a price, an accelerator or a way of sourcing.",
     ),
     (
+        "E-ECONOMICS-100",
+        "Management servers have a count without a price, or a price without a count.",
+        "Give both, or neither.",
+    ),
+    (
         "E-CHOICES-200",
         "Spot servers are allowed without their availability.",
         "State spot_availability_fraction, or leave spot out.",

@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Mapping
+from typing import Literal
 
 from optimizer.candidates import ENGINE_NAMES
 from optimizer.costs import BILL_COMPONENTS
 from optimizer.costs.bill import assumed_fraction, bill_lines, by_component, oldest_price
 from optimizer.costs.environment import water_m3_per_kwh
+from optimizer.costs.staff import POSTS
 from optimizer.costs.term import QuantityKey, capital_recovery_factor
 from optimizer.costs.tokens import usd_per_million_tokens_of_year
 from optimizer.fleet import Fleet, at_peak, fleet_quantities
 from optimizer.headroom import headroom_rows
+from optimizer.instance.model import Instance
 from optimizer.offer import Offer
 from optimizer.packing import pack
 from optimizer.performance.bands import METRICS
@@ -104,6 +107,8 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
         accelerators=sum(data.pools[q].server_type.accelerators * count for q, count in fleet.servers.items()),
         power_kw=math.fsum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in hall.items()),
         energy_kwh_per_year=energy,
+        facility=used_facility(instance, quantities) if hall else None,
+        posts=quantities.get(POSTS, 0.0),
         carbon_tonnes_per_year=energy * setting.tonnes_per_kwh(),
         water_m3_per_year=math.fsum(it_kwh[q] * water_m3_per_kwh(data.pools[q]) for q in hall),
         bill=bill,
@@ -116,6 +121,14 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
         catalog_rows=catalog_rows(data, screened, fleet, quantities),
         provenance=provenance(instance, options, solver),
     )
+
+
+def used_facility(instance: Instance, quantities: Mapping[QuantityKey, float]) -> Literal["colocation", "own_build"]:
+    """Hall that bought servers stand in."""
+    facility = instance.site.facility
+    if facility != "cheaper":
+        return facility
+    return "own_build" if ("HallKw", "site") in quantities else "colocation"
 
 
 def tokens_per_year(data: ProgramData, fleet: Fleet) -> float:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from optimizer.costs.term import QuantityKey
-from optimizer.program_data import PEAK, SITE_USED, Pair, ProgramData, replicas_needed
+from optimizer.program_data import PEAK, Pair, ProgramData, replicas_needed
 from optimizer.rates import Counts, serving_rates
+from optimizer.site_quantities import site_quantities
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,6 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
         if q in fleet.used:
             quantities["ServerHours", q] = server_hours(data, fleet.used[q])
         if pool.in_hall:
-            quantities["SpaceKw",] += pool.server_kw * count
             quantities["Racks", q] = float(-(-count // pool.per_rack))
             busy = busy_kw(data, fleet, q)
             hours = {name: level.hours_per_year for name, level in data.billed_levels.items()}
@@ -122,7 +122,6 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
             for name, kw in busy.items():
                 quantities["LevelKwh", q, name] = kw * hours[name]
             quantities["PeakKw", q] = busy.get(PEAK, 0.0)
-            quantities[SITE_USED] = 1.0
         if pool.is_bought:
             bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
             speed = pool.server_type.accelerator.scale_out_gb_s
@@ -142,7 +141,8 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
     for speed, count in accelerators.items():
         fabric = next(f for f, (_, last, s) in data.fabric_tiers.items() if s == speed and count <= last)
         quantities["FabricAccelerators", fabric] = float(count)
-    return quantities
+    capital = sum(data.capital_by_quantity.get(key, 0.0) * amount for key, amount in quantities.items())
+    return quantities | site_quantities(data, fleet.servers, capital)
 
 
 def at_peak(data: ProgramData, fleet: Fleet) -> dict[Pair, int]:

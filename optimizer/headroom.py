@@ -156,6 +156,10 @@ def fleet_headroom(
     if site.racks is not None:
         racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
         yield row_of("racks", float(site.racks), float(racks), binding=racks >= site.racks)
+    if site.floor_m2 is not None:
+        racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
+        floor = racks * site.rack_floor_m2
+        yield row_of("floor_m2", site.floor_m2, floor, binding=floor + site.rack_floor_m2 > site.floor_m2)
     if bought:
         from optimizer.setting import rack_limit_kw
 

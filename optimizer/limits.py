@@ -180,6 +180,16 @@ LIMITS: Final[tuple[Limit, ...]] = (
     ),
     Limit("racks", "space", "site.racks", "racks", "<=", "fleet", "racks", "Racks fit the site."),
     Limit(
+        "floor_m2",
+        "space",
+        "site.floor_m2",
+        "m2",
+        "<=",
+        "fleet",
+        "floor",
+        "Racks with their share of the aisles fit the floor.",
+    ),
+    Limit(
         "rack_kw",
         "cooling",
         "site.rack_kw",

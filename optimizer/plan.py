@@ -343,6 +343,10 @@ class Plan(Shape):
     accelerators: int
     power_kw: float = Field(description="Power at the meter in the hottest hour, kW.")
     energy_kwh_per_year: float
+    facility: Literal["colocation", "own_build"] | None = Field(
+        None, description="Hall of bought servers; null where none is bought, and in plans of earlier versions."
+    )
+    posts: float = Field(0.0, description="Staff for bought servers and an own hall, full-time equivalents.")
     carbon_tonnes_per_year: float | None = Field(
         None, description="Grid carbon of the energy of bought servers, t; null in plans of earlier versions."
     )

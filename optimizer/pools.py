@@ -14,11 +14,12 @@ from optimizer.setting import Pool, Setting
 class _Figures:
     """Figures of one server, none better when larger; what is not limited is 0.
 
-    ``busy_usd`` is what each deployment busy at each load level all the time adds to ``idle_usd``; ``limited`` is all
-    that a cap counts: power at the meter, carbon and water at idle and with each deployment busy at every hour.
+    ``idle_usd`` is the cost of an idle server in each hall that may be used; ``busy_usd`` what each deployment, busy at
+    each load level all the time, adds to it; ``limited`` all that a cap counts: power at the meter, carbon and water at
+    idle and with each deployment busy at every hour.
     """
 
-    idle_usd: float
+    idle_usd: tuple[float, ...]
     busy_usd: tuple[tuple[float, ...], ...]
     limited: tuple[float, ...]
     capital_usd: float
@@ -115,7 +116,7 @@ def _no_worse(data: ProgramData, a: str, b: str, figures: Mapping[str, _Figures]
     rack_capital = data.capital_by_quantity.get(("Racks", b), 0.0)
     if pool_b.per_rack >= pool_a.per_rack:
         extra = 0.0
-    elif data.setting.instance.site.racks is not None:
+    elif data.setting.instance.site.racks is not None or data.setting.instance.site.floor_m2 is not None:
         return False
     else:
         counts = np.arange(1, data.max_servers[a] + 1)
@@ -130,7 +131,7 @@ def _no_worse(data: ProgramData, a: str, b: str, figures: Mapping[str, _Figures]
     ]
     worst = sum(max(0.0, *of_level) for of_level in zip(*more, strict=True))
     return (
-        other.idle_usd + extra * rack_usd + worst <= one.idle_usd
+        all(y + extra * rack_usd + worst <= x for x, y in zip(one.idle_usd, other.idle_usd, strict=True))
         and all(y <= x for x, y in zip(one.limited, other.limited, strict=True))
         and (not limited or other.capital_usd + extra * rack_capital <= one.capital_usd)
     )
@@ -143,17 +144,22 @@ def _figures(data: ProgramData, pool: Pool, deployments: Iterable[Offered]) -> _
 
     def per_server(prices: Mapping[QuantityKey, float]) -> float:
         plants = sum(kw * prices.get(("PlantKw", plant), 0.0) for plant, kw in heat.items())
-        return prices.get(("Servers", pool.id), 0.0) + prices.get(("SpaceKw",), 0.0) * pool.server_kw + plants
+        return prices.get(("Servers", pool.id), 0.0) + plants
 
     above = [pool.loaded_kw(one.busy_air_kw) - data.idle_kw[pool.id] for one in deployments]
     limited = [pool.server_kw * pool.pue_design] if instance.site.power_kw is not None else []
+    # Posts of an own hall come in whole steps by the kW; a capital budget may decide between halls.
+    if instance.site.facility != "colocation":
+        limited.append(pool.server_kw)
     for _, _, per_kwh in data.environment_caps:
         limited += [per_kwh[pool.id] * (data.idle_kw[pool.id] + kw) for kw in (0.0, *above)]
+    # Where either hall may be used the kW themselves are compared.
+    capital = per_server(data.capital_by_quantity) + data.capital_by_quantity.get(("SpaceKw",), 0.0) * pool.server_kw
     return _Figures(
-        idle_usd=per_server(data.yearly_by_quantity),
+        idle_usd=tuple(per_server(data.yearly_by_quantity) + usd * pool.server_kw for usd in data.space_usd_per_kw),
         busy_usd=tuple(tuple(kw * usd for usd in data.usd_per_busy_kw[pool.id].values()) for kw in above),
         limited=tuple(limited),
-        capital_usd=per_server(data.capital_by_quantity) if instance.economics.budget_capex_usd is not None else 0.0,
+        capital_usd=capital if instance.economics.budget_capex_usd is not None else 0.0,
     )
 
 

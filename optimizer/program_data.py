@@ -10,6 +10,8 @@ from typing import Any, Final
 from optimizer.costs.cooling import heat_paths
 from optimizer.costs.environment import water_m3_per_kwh
 from optimizer.costs.servers import tier_prices
+from optimizer.costs.services import MANAGEMENT
+from optimizer.costs.staff import POSTS, StaffNeed, staff_need
 from optimizer.costs.term import QuantityKey, Term
 from optimizer.setting import LoadLevel, Pool, Setting
 from optimizer.units import HOURS_PER_YEAR
@@ -22,6 +24,8 @@ ALWAYS = "always"
 PEAK: Final = "0"
 #: Key of what is paid once as soon as any server is bought.
 SITE_USED: Final = ("SiteUsed", "site")
+#: Quantities of the site as a whole.
+SITE_FAMILIES: Final = ("SiteUsed", "ColocationKw", "HallKw", "Posts", "ManagementServers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +287,7 @@ class ProgramData:
 
         def counts(term: Term) -> bool:
             family, *index = term.quantity
-            if family in ("SpaceKw", "SiteUsed"):
+            if family in ("SpaceKw", *SITE_FAMILIES):
                 return bool(self.hall)
             if family in ("TierServers", "TierUsed"):
                 return tuple(index) in tiers
@@ -317,15 +321,60 @@ class ProgramData:
         family, *index = key
         if family == "SpaceKw":
             return model.SpaceKw
+        if family == "Posts":
+            return self.setting.instance.economics.staff.step_fte * model.StaffSteps["site"]
         if family == "Racks" and index[0] not in model.Racks:
             # One server a rack: racks and servers are the same count.
             return model.Servers[index[0]]
         return getattr(model, family)[tuple(index) if len(index) > 1 else index[0]]
 
     @cached_property
-    def prices_site(self) -> bool:
+    def staff(self) -> StaffNeed | None:
+        """Posts by what they depend on; None where nobody is paid."""
+        return staff_need(self.setting) if POSTS in self.yearly_by_quantity else None
+
+    def whole_posts(self, posts: float) -> float:
+        """Posts rounded up to whole steps."""
+        step = self.setting.instance.economics.staff.step_fte
+        return math.ceil(posts / step - 1e-9) * step
+
+    def most_posts(self) -> float:
+        """Posts that no optimal plan exceeds."""
+        assert self.staff is not None
+        servers = [(self.pools[q], self.max_servers[q]) for q in self.hall]
+        kw = sum(pool.server_kw * count for pool, count in servers)
+        owns = self.setting.instance.site.facility != "colocation"
+        return self.staff.posts(
+            sum(pool.server_type.accelerators * count for pool, count in servers), max(kw, 1e-9) if owns else 0.0
+        )
+
+    @cached_property
+    def servers_per_management_server(self) -> int | None:
+        """Bought servers that one server without accelerators manages; None where none is paid for."""
+        if MANAGEMENT not in self.yearly_by_quantity:
+            return None
+        return self.setting.instance.economics.services.servers_per_management_server
+
+    @cached_property
+    def chooses_hall(self) -> bool:
+        """Whether the hall is rented or built, whichever costs less."""
+        return bool(self.hall) and self.setting.instance.site.facility == "cheaper"
+
+    @cached_property
+    def needs_site(self) -> bool:
         """Whether something is paid once as soon as any server is bought."""
-        return self.yearly_by_quantity.get(SITE_USED, 0.0) > 0.0
+        own = self.setting.instance.site.facility == "own_build"
+        minimum = own and self.staff is not None and self.staff.hall_minimum > 0.0
+        return minimum or self.yearly_by_quantity.get(SITE_USED, 0.0) > 0.0
+
+    @cached_property
+    def space_usd_per_kw(self) -> tuple[float, ...]:
+        """USD a year for 1 kW of IT peak in each hall that may be used."""
+        yearly = self.yearly_by_quantity
+        shared = yearly.get(("SpaceKw",), 0.0)
+        if not self.chooses_hall:
+            return (shared,)
+        return tuple(shared + yearly.get((family, "site"), 0.0) for family in ("ColocationKw", "HallKw"))
 
     @cached_property
     def capital_by_quantity(self) -> dict[QuantityKey, float]:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from optimizer.costs.term import QuantityKey
-from optimizer.program_data import SITE_USED, Pair, ProgramData, replicas_needed
+from optimizer.program_data import Pair, ProgramData, replicas_needed
+from optimizer.site_quantities import site_quantities
 from optimizer.units import HOURS_PER_YEAR
 
 #: Simple plans tried for the bound from above.
@@ -237,6 +238,7 @@ def _within_caps(data: ProgramData, servers: Mapping[str, int], quantities: Mapp
         and (economics.budget_usd_per_year is None or yearly <= economics.budget_usd_per_year)
         and (site.power_kw is None or power <= site.power_kw)
         and (site.racks is None or racks <= site.racks)
+        and (site.floor_m2 is None or racks * site.rack_floor_m2 <= site.floor_m2)
         and all(
             sum(
                 share * (data.idle_kw[q] * HOURS_PER_YEAR * servers[q] + quantities["BusyKwh", q])
@@ -262,7 +264,6 @@ def _quantities(
         pool = data.pools[q]
         quantities["Servers", q] = float(count)
         if pool.in_hall:
-            quantities["SpaceKw",] += pool.server_kw * count
             quantities["Racks", q] = float(-(-count // pool.per_rack))
             above = busy.get(q, 0.0)
             for name, level in data.billed_levels.items():
@@ -270,7 +271,6 @@ def _quantities(
                 quantities["LevelKwh", q, name] = kwh
                 quantities["BusyKwh", q] = quantities.get(("BusyKwh", q), 0.0) + kwh
             quantities["PeakKw", q] = above
-            quantities[SITE_USED] = 1.0
         if pool.is_bought:
             bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
             speed = pool.server_type.accelerator.scale_out_gb_s
@@ -297,4 +297,4 @@ def _quantities(
         if fabric is None:
             return None
         quantities["FabricAccelerators", fabric] = float(count)
-    return quantities
+    return quantities | site_quantities(data, counts, _total(data.capital_by_quantity, quantities))

@@ -142,9 +142,39 @@ def _price_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> s
         name = f"{offer.provider} {offer.instance}: {offer.source}"
         if any(one.endswith(name) for one in billed):
             keys.add(("rental_offers", key))
+    keys |= _site_rows(data, quantities)
     if any(key[0] == "SchemePrepared" and term.quantity == key for key in quantities for term in data.terms):
         keys |= {("recovery_steps", key) for key in setting.catalog.recovery_steps}
     return keys
+
+
+def _site_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> set[tuple[str, str]]:
+    """Rows behind staff, insurance, services and an own hall, each where its component is billed."""
+    setting = data.setting
+    billed = [term for term in data.terms if quantities.get(term.quantity, 0.0)]
+    components = {term.component for term in billed}
+    figures: list[str] = []
+    if "staff" in components:
+        figures += ["staff_cost_loaded", "cluster_admin"]
+    if "insurance" in components:
+        figures.append("insurance")
+    if "services" in components:
+        figures += [
+            key
+            for key in ("storage_parallel_fs", "connectivity")
+            if any(
+                setting.catalog.facility[key].source == term.source for term in billed if term.component == "services"
+            )
+        ]
+    keys: set[tuple[str, str]] = set()
+    if any(term.item.startswith("hall without") for term in billed):
+        figures += ["facility_life", "facility_maintenance", "facility_staff", "staff_min_24x7"]
+        country = setting.catalog.electricity[electricity_region(setting.instance, setting.catalog)].iso3
+        if country in setting.catalog.build_costs:
+            keys.add(("build_costs", country))
+        else:
+            figures.append("build_capex" if country == "USA" else "build_capex_global")
+    return keys | {("facility", key) for key in figures}
 
 
 def provenance(instance: Instance, options: Options, solver: str) -> Provenance:

@@ -31,6 +31,7 @@ _LIGHT = (
     "targets.spare_",
     "site.power_kw",
     "site.racks",
+    "site.floor_m2",
     "site.carbon_tonnes_per_year",
     "site.water_m3_per_year",
     "economics.budget_",

@@ -170,6 +170,8 @@ def _caps(instance: Instance) -> Iterator[Movable]:
         yield Movable("site.power_kw", "power_kw", "kW", site.power_kw, site.power_kw * _FAR)
     if site.racks is not None:
         yield Movable("site.racks", "racks", "racks", float(site.racks), max(site.racks, 1) * _FAR, is_whole=True)
+    if site.floor_m2 is not None:
+        yield Movable("site.floor_m2", "floor_m2", "m2", site.floor_m2, max(site.floor_m2, 1.0) * _FAR)
     if site.rack_kw is not None:
         yield Movable("site.rack_kw", "rack_kw", "kW", site.rack_kw, site.rack_kw * _FAR)
     if site.rack_units < 100:

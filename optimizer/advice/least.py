@@ -239,6 +239,7 @@ def _usage(field: Movable) -> Usage | None:
     usages: dict[str, Usage] = {
         "site.power_kw": _power,
         "site.racks": _racks,
+        "site.floor_m2": _floor,
         "site.carbon_tonnes_per_year": partial(
             _environment, per_kwh=lambda data, q: data.carbon_t_per_kwh(data.pools[q])
         ),
@@ -256,6 +257,11 @@ def _power(model: Any, data: ProgramData) -> Any:
 
 def _racks(model: Any, data: ProgramData) -> Any:
     return sum(model.Racks[q] if q in model.Racks else model.Servers[q] for q in data.hall)
+
+
+def _floor(model: Any, data: ProgramData) -> Any:
+    racks = _racks(model, data)
+    return 0 if isinstance(racks, int) else data.setting.instance.site.rack_floor_m2 * racks
 
 
 def _environment(model: Any, data: ProgramData, per_kwh: Callable[[ProgramData, str], float]) -> Any:

@@ -9,6 +9,7 @@ from optimizer.catalog.names import UnknownName, folded, resolve
 from optimizer.catalog.rows import (
     TERMS,
     Accelerator,
+    BuildCost,
     Climate,
     CoolingOption,
     ElectricityRegion,
@@ -57,6 +58,7 @@ class Catalog:
     climates: Table[Climate]
     electricity: Table[ElectricityRegion]
     facility: Table[FacilityFigure]
+    build_costs: Table[BuildCost]
     power_curves: Table[ServerPowerCurve]
 
     def resolve_accelerator(self, name: str) -> str:
@@ -91,6 +93,7 @@ class Catalog:
         climates: Iterable[Climate] = (),
         electricity: Iterable[ElectricityRegion] = (),
         facility: Iterable[FacilityFigure] = (),
+        build_costs: Iterable[BuildCost] = (),
         power_curves: Iterable[ServerPowerCurve] = (),
     ) -> "Catalog":
         """A catalogue where the given rows replace those of the same id, or extend the table.
@@ -113,6 +116,7 @@ class Catalog:
             climates=self.climates.with_own({row.id: row for row in climates}),
             electricity=self.electricity.with_own({row.id: row for row in electricity}),
             facility=self.facility.with_own({row.id: row for row in facility}),
+            build_costs=self.build_costs.with_own({row.id: row for row in build_costs}),
             power_curves=self.power_curves.with_own({row.id: row for row in power_curves}),
         )
 
@@ -173,6 +177,7 @@ _SINGULAR: Final = {
     "climates": "climate",
     "electricity": "electricity region",
     "facility": "facility figure",
+    "build_costs": "building cost",
     "fabrics": "fabric",
     "rental_offers": "rental offer",
     "purchase_prices": "purchase price",
@@ -198,6 +203,7 @@ def load_catalog() -> Catalog:
         climates=Table(Climate, _climates),
         electricity=Table(ElectricityRegion, partial(keyed, "electricity.csv")),
         facility=Table(FacilityFigure, partial(keyed, "facility.csv")),
+        build_costs=Table(BuildCost, partial(keyed, "build_costs.csv")),
         power_curves=Table(ServerPowerCurve, partial(keyed, "power_curves.csv")),
     )
 

@@ -124,6 +124,13 @@ class ElectricityRegion(Row):
     carbon_source: str = text("where the carbon figure comes from", "")
 
 
+class BuildCost(Row):
+    """What a data hall costs in a country, an ordinary air plant in it, land not."""
+
+    id: str = text("country, ISO 3166 alpha-3")
+    usd_per_kw: float = quantity("cost per IT power", "USD/kW", gt=0)
+
+
 class FacilityFigure(Row):
     """One figure of building, colocation, staff, upkeep, failure, life or finance."""
 

@@ -13,7 +13,14 @@ from optimizer.catalog.hardware import (
     Technology,
     Term,
 )
-from optimizer.catalog.place import Climate, CoolingOption, ElectricityRegion, FacilityFigure, ServerPowerCurve
+from optimizer.catalog.place import (
+    BuildCost,
+    Climate,
+    CoolingOption,
+    ElectricityRegion,
+    FacilityFigure,
+    ServerPowerCurve,
+)
 from optimizer.catalog.precision import (
     MODELS_FOR_QUANTILES,
     KvScheme,
@@ -28,6 +35,7 @@ __all__ = [
     "MODELS_FOR_QUANTILES",
     "TERMS",
     "Accelerator",
+    "BuildCost",
     "Climate",
     "Compute",
     "Confidence",

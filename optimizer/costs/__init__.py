@@ -3,26 +3,49 @@
 from collections.abc import Callable
 from typing import Final
 
-from optimizer.costs import cooling, energy, environment, maintenance, network, owned, rent, servers, space
+from optimizer.costs import (
+    cooling,
+    energy,
+    environment,
+    insurance,
+    maintenance,
+    network,
+    owned,
+    rent,
+    servers,
+    services,
+    space,
+    staff,
+)
+from optimizer.costs.over_time import timed
 from optimizer.costs.term import Term
 from optimizer.setting import Setting
+
+
+def _timed(of_setting: Callable[[Setting], list[Term]]) -> Callable[[Setting], list[Term]]:
+    """The same terms with what tax, residual values and later prices make of them."""
+    return lambda setting: [timed(term, setting.instance.economics) for term in of_setting(setting)]
+
 
 #: Components whose terms follow from the setting alone; ``recovery`` also needs the schemes
 #: (``optimizer.costs.recovery``).
 SETTING_COMPONENTS: Final[tuple[tuple[str, Callable[[Setting], list[Term]]], ...]] = (
-    (servers.COMPONENT, servers.terms),
-    (network.COMPONENT, network.terms),
-    (cooling.COMPONENT, cooling.terms),
-    (space.COMPONENT, space.terms),
-    (energy.COMPONENT, energy.terms),
-    (environment.CARBON, environment.carbon_terms),
-    (environment.WATER, environment.water_terms),
-    (maintenance.COMPONENT, maintenance.terms),
-    (rent.COMPONENT, rent.terms),
+    (servers.COMPONENT, _timed(servers.terms)),
+    (network.COMPONENT, _timed(network.terms)),
+    (cooling.COMPONENT, _timed(cooling.terms)),
+    (space.COMPONENT, _timed(space.terms)),
+    (energy.COMPONENT, _timed(energy.terms)),
+    (environment.CARBON, _timed(environment.carbon_terms)),
+    (environment.WATER, _timed(environment.water_terms)),
+    (maintenance.COMPONENT, _timed(maintenance.terms)),
+    (staff.COMPONENT, _timed(staff.terms)),
+    (insurance.COMPONENT, _timed(insurance.terms)),
+    (services.COMPONENT, _timed(services.terms)),
+    (rent.COMPONENT, _timed(rent.terms)),
 )
 
 #: Terms that belong to components above: what stands is kept up and replaced within them.
-SHARED_TERMS: Final[tuple[Callable[[Setting], list[Term]], ...]] = (owned.terms,)
+SHARED_TERMS: Final[tuple[Callable[[Setting], list[Term]], ...]] = (_timed(owned.terms),)
 
 
 def setting_terms(setting: Setting) -> list[Term]:

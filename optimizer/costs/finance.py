@@ -14,6 +14,9 @@ from optimizer.units import MONTHS_PER_YEAR
 #: Interval in which an internal rate is looked for, and the width at which the search ends.
 _RATE_LOW, _RATE_HIGH, _RATE_WIDTH = -0.99, 10.0, 1e-12
 
+#: Lives and horizons closer to a whole number than this are that number.
+_WHOLE: Final = 1e-6
+
 #: Fall of the price of a used accelerator, per year: the only series found (H100 SXM, one vendor, 2026) is close to
 #: ``exp(-0.43 t)``. Low confidence: the safe default of a plan is no residual value at all.
 RESIDUAL_DECAY_PER_YEAR: Final = 0.43
@@ -85,6 +88,25 @@ def levelising_factor(rate: float, years: float, growth: float) -> float:
     ends = [1.0 / capital_recovery_factor(rate, min(float(year), years)) for year in range(1, whole + 1)]
     worth = [end - start for start, end in zip([0.0, *ends], ends, strict=False)]
     return math.fsum((1.0 + growth) ** year * one for year, one in enumerate(worth)) / ends[-1]
+
+
+def generation_factor(rate: float, years: float, life_years: float, change: float) -> float:
+    """Even yearly cost over that of the first purchase, where each later one within the horizon is dearer or cheaper.
+
+    Purchase k, after k lives, costs ``(1 + change)^(k n)`` of the first and is paid as an annuity over its own life.
+    """
+    ends = [min((number + 1) * life_years, years) for number in range(math.ceil(years / life_years - _WHOLE))]
+    worth = [1.0 / capital_recovery_factor(rate, end) for end in ends]
+    spans = [end - start for start, end in zip([0.0, *worth], worth, strict=False)]
+    paid = ((1.0 + change) ** (number * life_years) * span for number, span in enumerate(spans))
+    return math.fsum(paid) / worth[-1]
+
+
+def life_of_annuity(factor: float, rate: float) -> float:
+    """Years whose capital recovery factor this is; a whole number of years comes out whole."""
+    years = 1.0 / factor if rate == 0.0 else -math.log1p(-rate / factor) / math.log1p(rate)
+    whole = float(round(years))
+    return whole if whole and abs(years - whole) < _WHOLE else years
 
 
 def growing(first_usd: float, growth: float, years: int, *, grows_in_first_year: bool = False) -> tuple[float, ...]:

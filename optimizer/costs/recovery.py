@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from optimizer.costs.over_time import timed
 from optimizer.costs.term import Term, capital, capital_recovery_factor
 from optimizer.schemes import SchemeOption
 from optimizer.setting import Setting
@@ -19,5 +20,6 @@ def terms(setting: Setting, schemes: Iterable[SchemeOption]) -> list[Term]:
         if usd > 0.0:
             provenance = (option.preparation.source, option.preparation.as_of, option.preparation.trust)
             key = ("SchemePrepared", option.id)
-            result.append(capital(COMPONENT, f"prepare {option.id}", key, "scheme", usd, annuity, provenance))
+            once = capital(COMPONENT, f"prepare {option.id}", key, "scheme", usd, annuity, provenance)
+            result.append(timed(once, economics))
     return result

@@ -13,6 +13,8 @@ from optimizer.costs.finance import capital_recovery_factor as capital_recovery_
 
 #: Key of a quantity of the program: its family, then its index, e.g. ``("PlantKw", "dynamic")``.
 QuantityKey = tuple[str, ...]
+#: What a price is multiplied with, by name.
+Factors = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Term:
     quantity: QuantityKey
     unit: str
     unit_price_usd: float
-    factors: tuple[tuple[str, float], ...]
+    factors: Factors
     capital_usd: float
     source: str
     as_of: str

@@ -24,7 +24,11 @@ _REPLACED_BY: Final[Mapping[str, str]] = {
 }
 
 #: A default that matters only if another key of the same object is given.
-_NEEDS: Final[Mapping[str, str]] = {"think_time_s": "concurrent_users", "discount_kind": "discounts"}
+_NEEDS: Final[Mapping[str, str]] = {
+    "think_time_s": "concurrent_users",
+    "discount_kind": "discounts",
+    "rack_floor_m2": "floor_m2",
+}
 
 
 #: What only one kind of work reads, by its dotted name or the beginning of it.

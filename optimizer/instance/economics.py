@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from optimizer.instance.facility import Hall, Services, Staff
 from optimizer.instance.fields import REQUIRED, Frozen, Ruled, field
 
 
@@ -70,7 +71,7 @@ class CoolingPrices(Frozen):
 
 
 class Economics(Frozen):
-    """Horizon, rates, lives, budgets and prices. Money is nominal USD before tax."""
+    """Horizon, rates, lives, budgets and prices. Money is nominal USD."""
 
     horizon_years: float = field(
         5.0,
@@ -165,13 +166,40 @@ class Economics(Frozen):
         le=1e4,
     )
     energy_escalation_fraction: float = field(
-        0.0,
+        0.0166,
         "Rise of the energy price a year, from the second year on.",
         unit="1/year",
-        default_source="none: today's price at every year",
+        default_source="1.66 %: nominal, NREL REopt",
         ge=-0.5,
         le=1,
     )
+    server_residual_fraction: float = field(
+        0.0,
+        "Share of their price that servers fetch when their life ends.",
+        unit="fraction",
+        default_source="0: the safe case; one vendor's series of H100 has 0.125 after five years",
+        ge=0,
+        lt=1,
+    )
+    server_price_change_fraction: float = field(
+        0.0,
+        "Change a year of the price at which servers are replaced within the horizon.",
+        unit="1/year",
+        default_source="0: replaced at today's price; for the same work prices fell by 28 % a year (Epoch AI)",
+        ge=-0.9,
+        le=1,
+    )
+    tax_fraction: float = field(
+        0.0,
+        "Tax on profit: running cost and straight-line write-off lower it. The discount rate is then one after tax.",
+        unit="fraction",
+        default_source="0: before tax",
+        ge=0,
+        lt=1,
+    )
+    hall: Hall = field(Hall(), "The building.")
+    staff: Staff = field(Staff(), "People who run bought servers.")
+    services: Services = field(Services(), "What stands or is paid beside servers, network and hall.")
     price_level: Literal["low", "typical", "high"] = field(
         "typical",
         "Which of the catalogue's purchase figures is used.",

@@ -73,6 +73,14 @@ def _one_electricity_price(values: Values) -> Iterator[Broken]:
         yield Broken(("tariff",), "tariff beside electricity_usd_per_kwh", "must be one of them")
 
 
+def _priced_management(values: Values) -> Iterator[Broken]:
+    names = ("servers_per_management_server", "management_server_usd")
+    named = given(values, *names)
+    if len(named) == 1:
+        other = names[1] if named[0] == names[0] else names[0]
+        yield Broken((named[0],), f"{named[0]} without {other}", "must be both or neither")
+
+
 def _one_class_or_several(values: Values) -> Iterator[Broken]:
     single = given(values, "request", "demand")
     if values.get("classes"):
@@ -309,6 +317,9 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
             Rule("E-SITE-100", ("energy_usd_per_kwh", "hourly_usd_per_kwh"), _one_energy_price),
             Rule("E-SITE-101", ("hourly_usd_per_kwh",), _tariff_length),
             Rule("E-SITE-102", ("periods", "hourly_usd_per_kwh"), _periods_in_place),
+        ),
+        "Services": (
+            Rule("E-ECONOMICS-100", ("servers_per_management_server", "management_server_usd"), _priced_management),
         ),
         "Site": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
         "NamedSite": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),

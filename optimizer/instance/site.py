@@ -1,5 +1,7 @@
 """Where it stands: power, racks, climate, electricity; several sites and the links between them."""
 
+from typing import Literal
+
 from optimizer.instance.fields import REQUIRED, Frozen, Ruled, field
 from optimizer.instance.tariff import Tariff
 
@@ -42,6 +44,20 @@ class Site(Ruled):
     )
     power_kw: float | None = field(
         None, "Most power at the meter: servers, spares and cooling in the hottest hour.", unit="kW", gt=0
+    )
+    facility: Literal["colocation", "own_build", "cheaper"] = field(
+        "colocation",
+        "Hall of bought servers: rented by the kW, built, or whichever costs less.",
+        default_source="colocation: fleets of a few MW at most",
+    )
+    floor_m2: float | None = field(None, "Floor for racks with their share of the aisles.", unit="m2", ge=0)
+    rack_floor_m2: float = field(
+        2.5,
+        "Floor of a rack with its share of the aisles.",
+        unit="m2/rack",
+        default_source="assumed: 0.72 m2 of rack and two and a half times as much of aisles",
+        gt=0,
+        le=100,
     )
     racks: int | None = field(None, "Racks that can be placed.", unit="racks", ge=0)
     rack_units: int = field(

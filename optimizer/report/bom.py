@@ -169,8 +169,9 @@ def _item(plan: Plan, line: BillLine) -> Item:
         if rented is not None:
             source = rented_from(rented.provider, rented.region)
             item = ", ".join(part for part in (rented.server_type, TERMS[rented.sourcing], source) if part)
-    elif line.component == "energy" and price:
-        # At the meter: servers or kWh of requests times their factors, power, hours and PUE.
+    elif line.component == "energy" and price and "months" not in line.factors:
+        # At the meter: servers or kWh of requests times their factors, power, hours and PUE; a levelised price in them.
+        price *= line.factors.get("levelised", 1.0) * line.factors.get("after_tax", 1.0)
         quantity, unit, price_unit = line.usd_per_year / price, "kWh/year", "USD/kWh"
     elif kind != "order" and quantity:
         price, price_unit = line.usd_per_year / quantity, f"{price_unit}-year"
@@ -197,12 +198,15 @@ def _item(plan: Plan, line: BillLine) -> Item:
 def _kind(line: BillLine) -> Kind:
     if line.capital_usd > 0.0 or "annuity" in line.factors:
         return "order"
-    return "rent" if line.component in ("rent", "space") else "run"
+    rented = line.component == "rent" or (line.component == "space" and not line.item.startswith("hall"))
+    return "rent" if rented else "run"
 
 
 def _group(line: BillLine, kind: Kind) -> str:
     if line.component == "space":
-        return "racks" if kind == "order" else "colocation"
+        if line.item.startswith("hall"):
+            return "hall"
+        return "racks" if kind == "order" and line.unit == "racks" else "colocation"
     if line.component == "cooling" and kind == "run":
         return "maintenance"
     return "rented servers" if line.component == "rent" else line.component
@@ -246,13 +250,14 @@ def _line_range(plan: Plan, line: BillLine, kind: Kind, price: float) -> tuple[f
         if option in economics.cooling_prices:
             return None, None
         return _range(_rows(plan, "cooling").get(option), "typical", price, "capex_{}_usd_per_kw")
-    if line.component == "space" and kind == "order" and economics.rack_usd is None:
+    if line.component == "space" and line.unit == "racks" and economics.rack_usd is None:
         return _range(_rows(plan, "facility").get(_RACK), "typical", price, "{}")
     row = _rows(plan, "facility").get(_COLOCATION)
     if line.component == "space" and kind == "rent" and economics.colocation_usd_per_kw_month is None and row:
         # The rent without the plant it contains: the range moves the rent, not the plant.
         low, typical, high = (float(row[name]) for name in ("low", "typical", "high"))
-        return max(0.0, price + _MONTHS * (low - typical)), max(0.0, price + _MONTHS * (high - typical))
+        each = _MONTHS * line.factors.get("levelised", 1.0) * line.factors.get("after_tax", 1.0)
+        return max(0.0, price + each * (low - typical)), max(0.0, price + each * (high - typical))
     return None, None
 
 

@@ -4,10 +4,11 @@ Two views of one plan, from its bill alone:
 
 *annuity*  every component costs the same each year (capital as an annuity over its life); discounted and summed over
            the horizon this is the plan's present value, ``usd_over_horizon`` (docs/method.md section 8).
-*cash*     capital is paid at year 0 and again when a life ends within the horizon; running cost is paid at the end of
-           each year. What outlives the horizon is worth something then: the annuities that are left of its life
-           (``value_left_usd``). Cash, discounted, less that value is the same present value; without it (a residual
-           value of zero, the safe case) the plan costs ``usd_present_value_no_residual``.
+*cash*     capital is paid at year 0 and again when a life ends within the horizon, less what a sale and the write-off
+           against tax bring; running cost is paid at the end of each year and rises where the instance says so. What
+           outlives the horizon is worth something then: the annuities that are left of its life (``value_left_usd``).
+           Cash, discounted, less that value is the same present value; without it (a residual value of zero, the safe
+           case) the plan costs ``usd_present_value_no_residual``.
 """
 
 import json
@@ -16,16 +17,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from optimizer.plan import BillLine, Plan, rated_levels
+from optimizer.plan import Plan, rated_levels
 from optimizer.report import training_bill
 from optimizer.report.csv_tables import as_csv, to_cents
+from optimizer.report.line_flows import (
+    WHOLE,
+    capital_payments,
+    present_value_of_one,
+    running_payments,
+    spans,
+    value_left_usd,
+)
 from optimizer.report.words import significant, usd
 from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
-
-#: Lives and moments closer than this to a whole are that whole.
-_WHOLE: Final = 1e-6
-#: A life beyond this is paid once and lasts.
-_FOREVER_YEARS: Final = 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,73 +64,37 @@ class UnitCosts:
     total_tokens_per_year: float
 
 
-def present_value_of_one(rate: float, years: float) -> float:
-    """Present value of 1 USD a year for ``years``, ``1 / CRF``: ``(1 - (1 + r)^-n) / r``, ``n`` at rate 0."""
-    return years if rate == 0.0 else -math.expm1(-years * math.log1p(rate)) / rate
-
-
-def life_years(line: BillLine, rate: float) -> float:
-    """Life that the line's annuity stands for: the ``n`` whose CRF is yearly cost over capital."""
-    share = line.usd_per_year / line.capital_usd
-    if share <= rate:
-        return math.inf
-    years = 1.0 / share if rate == 0.0 else -math.log1p(-rate / share) / math.log1p(rate)
-    nearest = round(years)
-    return float(nearest) if nearest and abs(years - nearest) < _WHOLE else years
-
-
-def purchases(life: float, horizon: float) -> tuple[float, ...]:
-    """Moments, in years from the start, at which an asset is bought so that one stands until the horizon ends."""
-    if life > _FOREVER_YEARS:
-        return (0.0,)
-    return tuple(number * life for number in range(max(1, math.ceil(horizon / life - _WHOLE))))
-
-
 def flows(plan: Plan) -> tuple[Flow, ...]:
     """Every component in every year of the horizon, in the order of the bill."""
     economics = plan.instance.economics
     rate, horizon = economics.discount_rate, economics.horizon_years
-    last = math.ceil(horizon - _WHOLE)
+    last = math.ceil(horizon - WHOLE)
     result = []
     for component in dict.fromkeys(line.component for line in plan.bill.lines):
         lines = [line for line in plan.bill.lines if line.component == component]
         yearly = math.fsum(line.usd_per_year for line in lines)
-        running = math.fsum(line.usd_per_year for line in lines if line.capital_usd == 0.0)
-        bought, left = [0.0] * (last + 1), 0.0
-        discounted = [0.0] * (last + 1)
+        cash, discounted, left = [0.0] * (last + 1), [0.0] * (last + 1), 0.0
         for line in lines:
-            if line.capital_usd == 0.0:
-                continue
-            life = life_years(line, rate)
-            moments = purchases(life, horizon)
-            for moment in moments:
-                year = math.ceil(moment - _WHOLE)
-                bought[year] += line.capital_usd
-                discounted[year] += line.capital_usd * (1.0 + rate) ** -moment
-            left += _value_left(line, rate, len(moments) * life - horizon)
+            payments = capital_payments if line.capital_usd else running_payments
+            for one in payments(plan, line):
+                cash[one.year] += one.usd
+                discounted[one.year] += one.worth_usd
+            left += value_left_usd(plan, line) if line.capital_usd else 0.0
         discounted[last] -= left * (1.0 + rate) ** -horizon
-        for year in range(last + 1):
-            end, start = min(float(year), horizon), min(max(0.0, year - 1.0), horizon)
-            factor = present_value_of_one(rate, end) - present_value_of_one(rate, start) if year else 0.0
+        for year, start, end in ((0, 0.0, 0.0), *spans(horizon)):
+            factor = present_value_of_one(rate, end) - present_value_of_one(rate, start)
             result.append(
                 Flow(
                     component=component,
                     year=year,
-                    cash_usd=bought[year] + running * (end - start),
+                    cash_usd=cash[year],
                     value_left_usd=left if year == last else 0.0,
-                    discounted_usd=discounted[year] + running * factor,
+                    discounted_usd=discounted[year],
                     annuity_usd=yearly * (end - start),
                     annuity_discounted_usd=yearly * factor,
                 )
             )
     return tuple(result)
-
-
-def _value_left(line: BillLine, rate: float, years: float) -> float:
-    """Worth, when the horizon ends, of the annuities that are left of a life."""
-    if math.isinf(years):
-        return line.capital_usd
-    return line.usd_per_year * present_value_of_one(rate, years) if years > _WHOLE else 0.0
 
 
 def unit_costs(plan: Plan) -> UnitCosts:

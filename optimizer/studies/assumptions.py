@@ -136,6 +136,7 @@ def movers(instance: Instance, plan: Plan, kinds: Collection[str] = KINDS) -> tu
             site_movers.network,
             site_movers.recovery,
             site_movers.site,
+            site_movers.people_and_hall,
             site_movers.shares,
         ):
             found += list(group(instance, plan))

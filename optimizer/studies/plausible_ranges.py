@@ -113,6 +113,33 @@ RANGES: Final[tuple[PlausibleRange, ...]] = (
     ),
     PlausibleRange(("site", "power_kw"), "bound", _around(0.1), _LIMIT),
     PlausibleRange(("site", "rack_kw"), "bound", _around(0.1), _LIMIT),
+    PlausibleRange(("site", "carbon_tonnes_per_year"), "bound", _around(0.1), _LIMIT),
+    PlausibleRange(("site", "water_m3_per_year"), "bound", _around(0.1), _LIMIT),
+    PlausibleRange(("site", "floor_m2"), "bound", _around(0.1), _LIMIT),
+    PlausibleRange(
+        ("economics", "energy_escalation_fraction"), "assumption", _between(0.0, 0.025), "0 to 2.5 % a year (REopt)"
+    ),
+    PlausibleRange(
+        ("economics", "hall", "colocation_escalation_fraction"),
+        "assumption",
+        _between(0.0, 0.04),
+        "0 to 4 %: fixed rents, and escalators of published leases",
+    ),
+    PlausibleRange(
+        ("economics", "staff", "escalation_fraction"), "assumption", _between(0.0, 0.04), "0 to 4 % a year (assumed)"
+    ),
+    PlausibleRange(
+        ("economics", "server_residual_fraction"),
+        "assumption",
+        _between(0.0, 0.15),
+        "0 to 0.15 after five years: the only series of H100",
+    ),
+    PlausibleRange(
+        ("economics", "server_price_change_fraction"),
+        "assumption",
+        _between(-0.28, 0.0),
+        "-28 to 0 %: the fall of prices for the same work (Epoch AI), or none",
+    ),
     PlausibleRange(("site", "racks"), "bound", _whole_around(0.1, 0.0), "+-10 %, one rack at least (assumed)"),
     PlausibleRange(("choices", "supply", "*"), "bound", _whole_around(0.25, 0.0), "+-25 %: what can be had (assumed)"),
     PlausibleRange(("choices", "max_accelerator_types"), "bound", _whole_around(0.0, 1.0), "one more or less"),

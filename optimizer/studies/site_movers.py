@@ -110,7 +110,8 @@ def recovery(instance: Instance, plan: Plan) -> Iterator[Mover]:
 def site(instance: Instance, plan: Plan) -> Iterator[Mover]:
     """Electricity, colocation, racks, and the premium of servers built for liquid."""
     energy = next(lines_of(plan, "energy", ""), None)
-    if energy is not None:
+    # A tariff is the utility's own word, and has no one price to move.
+    if energy is not None and instance.site.tariff is None:
 
         def electricity(value: float) -> Neighbour:
             site = instance.site.model_copy(update={"electricity_usd_per_kwh": value})
@@ -144,6 +145,30 @@ def site(instance: Instance, plan: Plan) -> Iterator[Mover]:
         now = instance.economics.liquid_ready_usd_per_kw
         name = "premium of servers for liquid"
         yield economics_mover(instance, name, "liquid_ready_usd_per_kw", "USD/kW", now, premium, {}, now)
+
+
+def people_and_hall(instance: Instance, plan: Plan) -> Iterator[Mover]:
+    """Wages, insurance, and what an own hall costs."""
+    wanted = (
+        ("wages", "staff", "usd_per_fte_year", "USD/year", "staff_cost_loaded", "staff", "staff"),
+        ("insurance", "services", "insurance_fraction", "1/year", "insurance", "insurance", ""),
+        ("cost of the hall", "hall", "build_usd_per_kw", "USD/kW", "build_capex", "space", "hall"),
+    )
+    for name, section, field, unit, figure, component, item in wanted:
+        line = next(lines_of(plan, component, item), None)
+        own = getattr(getattr(instance.economics, section), field)
+        row = row_of(plan, "facility", figure)
+        if line is None or (own is None and not row):
+            continue
+        now = float(row["typical"]) if own is None else own
+
+        def at(value: float, section: str = section, field: str = field) -> Neighbour:
+            part = getattr(instance.economics, section).model_copy(update={field: value})
+            economics = instance.economics.model_copy(update={section: part})
+            return instance.model_copy(update={"economics": economics}), None
+
+        ends = ends_of(now, row if own is None else {}, "{}", "typical")
+        yield Mover(name, f"economics.{section}.{field}", unit, now, *ends, line.trust, line.as_of, at)
 
 
 def shares(instance: Instance, plan: Plan) -> Iterator[Mover]:

@@ -83,6 +83,9 @@ def make_plan(searched: Searched, found: Answered, options: Options, solver: str
         ),
         power_kw=math.fsum(one.power_kw for one in sites),
         energy_kwh_per_year=energy_mwh * 1e3 / economics.horizon_years,
+        # Each job is billed its own posts; a fleet that several share says nothing of them.
+        facility="own_build" if instance.site.facility == "own_build" else "colocation",
+        posts=0.0,
         carbon_tonnes_per_year=_over_jobs(data, jobs, _tonnes) / economics.horizon_years,
         water_m3_per_year=_over_jobs(data, jobs, _water_m3) / economics.horizon_years,
         bill=bill,

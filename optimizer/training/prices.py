@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from optimizer.costs import SETTING_COMPONENTS
 from optimizer.costs.energy import pool_idle_kw
 from optimizer.costs.servers import tier_prices
+from optimizer.costs.staff import staff_need
 from optimizer.costs.term import QuantityKey, Term, capital_recovery_factor
 from optimizer.errors import InternalError
 from optimizer.instance.model import Instance
@@ -83,8 +84,16 @@ class PoolPrices:
             return (count > 0).astype(np.float64)
         if family == "Racks":
             return np.ceil(count / self.pool.per_rack - _ROUNDING)
-        if family == "SpaceKw":
+        if family in ("SpaceKw", "ColocationKw"):
             return count * self.pool.server_kw
+        if family == "Posts":
+            need = staff_need(self.place.setting)
+            built = self.place.setting.instance.site.facility == "own_build"
+            kw = self.pool.server_kw if built else 0.0
+            return np.array([need.posts(size * one, kw * one) for one in count.ravel()]).reshape(count.shape)
+        if family == "ManagementServers":
+            each = self.instance.economics.services.servers_per_management_server
+            return np.ceil(count / (each or 1) - _ROUNDING)
         if family == "PlantKw":
             return count * self.heat[index[0]]
         if family == "PlantBuilt":
@@ -226,7 +235,10 @@ def heat_of(setting: Setting, pool: Pool) -> dict[str, float]:
 def _concerns(key: QuantityKey, pool: Pool, heat: Mapping[str, float]) -> bool:
     """Whether a term's quantity belongs to servers of a pool."""
     family, *index = key
-    if family in ("SpaceKw", "SiteUsed"):
+    # Where either hall may be used training takes colocation: a job of weeks builds none.
+    if family == "HallKw":
+        return False
+    if family in ("SpaceKw", "ColocationKw", "SiteUsed", "Posts", "ManagementServers"):
         return pool.is_bought
     if family in ("Servers", "Racks", "BusyKwh", "LevelKwh", "PeakKw"):
         return index[0] == pool.id

@@ -28,6 +28,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
     from optimizer.verify.money import check_lines, check_totals
     from optimizer.verify.origin import check_origin
     from optimizer.verify.prediction import asked_again
+    from optimizer.verify.site import check_site
     from optimizer.verify.structure import check_structure
 
     ledger = Ledger()
@@ -48,6 +49,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
     check_levels(ledger, facts, plan)
     check_rates(ledger, facts, plan)
     check_fleet(ledger, facts, plan, fleet)
+    check_site(ledger, facts, plan, fleet)
     check_lines(ledger, plan, lines)
     check_totals(ledger, facts, plan, lines, output_tokens_per_year(facts, plan))
     capital = sum(line.capital_usd for line in lines)

@@ -9,7 +9,7 @@ from optimizer.catalog.rows import CoolingOption, Trust
 from optimizer.instance.economics import AcceleratorPrices
 from optimizer.instance.inventory import OwnedServers
 from optimizer.plan import Plan
-from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
+from optimizer.units import HOURS_PER_YEAR
 from optimizer.verify.accuracy import preparation_usd
 from optimizer.verify.climate import captured_fraction
 from optimizer.verify.facts import (
@@ -26,9 +26,8 @@ from optimizer.verify.fleet import Fleet
 from optimizer.verify.lines import Line as Line
 from optimizer.verify.lines import recovery_factor as recovery_factor
 from optimizer.verify.running import carbon_lines, energy_lines, water_lines
+from optimizer.verify.site import after_tax, insurance_lines, service_lines, space_lines, staff_lines
 
-_COLOCATION: Final = "colo_wholesale_1mw_plus"
-_RACK: Final = "rack_hardware"
 #: Prices that stand in no catalogue row: defaults of the instance, marked as assumed.
 _ASSUMED: Final[frozenset[tuple[str, str, Trust]]] = frozenset({("", "", "assumed"), ("", "", "user")})
 
@@ -36,11 +35,15 @@ _ASSUMED: Final[frozenset[tuple[str, str, Trust]]] = frozenset({("", "", "assume
 def own_lines(facts: Facts, plan: Plan, fleet: Fleet) -> list[Line]:
     """Every line with a cost."""
     servers, network = list(_server_lines(facts, fleet)), list(_network_lines(facts, fleet))
+    cooling, space = list(_cooling_lines(facts, fleet)), list(space_lines(facts, plan, fleet))
     lines = [
         *(part for line in servers for part in _split(fleet, line)),
         *network,
-        *_cooling_lines(facts, fleet),
-        *_space_lines(facts, fleet),
+        *cooling,
+        *space,
+        *staff_lines(facts, plan, fleet),
+        *insurance_lines(facts, servers, network, cooling, space),
+        *service_lines(facts, fleet),
         *energy_lines(facts, fleet),
         *carbon_lines(facts, fleet),
         *water_lines(facts, fleet),
@@ -50,7 +53,7 @@ def own_lines(facts: Facts, plan: Plan, fleet: Fleet) -> list[Line]:
         *(part for line in _replacements(facts, fleet) for part in _split(fleet, line)),
         *_standing_lines(facts, fleet),
     ]
-    return [line for line in lines if line.usd_per_year != 0.0]
+    return [line for one in lines if (line := after_tax(facts, one)).usd_per_year != 0.0]
 
 
 def tier_price(list_usd: float, count: int, own: AcceleratorPrices | None) -> tuple[float, float]:
@@ -148,25 +151,6 @@ def _cooling_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
         for quantity, unit, price in ((1.0, "plant", fixed), (heat, "kW of heat", marginal)):
             yield Line("cooling", name, quantity, unit, price, (annuity,), True)
             yield Line("cooling", name, quantity, unit, price, (share,))
-
-
-def _space_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
-    economics = facts.instance.economics
-    figure, plant = facts.catalog.facility[_COLOCATION], facts.catalog.cooling[ORDINARY_AIR]
-    own = economics.colocation_usd_per_kw_month
-    contained = plant.capex_typical_usd_per_kw * (
-        recovery_factor(economics.discount_rate, economics.cooling_life_years) + plant.maintenance_typical_fraction
-    )
-    yearly = max(0.0, (figure.typical if own is None else own) * MONTHS_PER_YEAR - contained)
-    rent = Quote.of(yearly, figure) if own is None else Quote.user(yearly)
-    yield Line("space", "", fleet.it_kw, "kW of IT peak", rent, ())
-    row = facts.catalog.facility[_RACK]
-    rack = Quote.of(row.typical, row) if economics.rack_usd is None else Quote.user(economics.rack_usd)
-    annuity = (recovery_factor(economics.discount_rate, economics.server_life_years),)
-    for one in _bought(fleet):
-        # A server too dense for any rack that is allowed stands alone in one; that it may not is told elsewhere.
-        racks = -(-one.group.servers // max(1, one.per_rack))
-        yield Line("space", one.group.pool, float(racks), "racks", rack, annuity, True)
 
 
 def _maintenance(facts: Facts, line: Line) -> Line:

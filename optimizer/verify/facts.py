@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from optimizer.catalog import Catalog, load_catalog
-from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, RentalOffer, Row, Trust
+from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, ElectricityRegion, RentalOffer, Row, Trust
 from optimizer.instance.inventory import OwnedServers
 from optimizer.instance.model import Instance
 from optimizer.instance.workload import RequestClass
@@ -77,10 +77,14 @@ class Facts:
         return 0.0 if tariff is None else tariff.demand_usd_per_kw_month
 
     @property
+    def region(self) -> ElectricityRegion:
+        """Region of electricity, carbon and building."""
+        return self.catalog.electricity[self.instance.site.electricity_region or self.climate.electricity_region]
+
+    @property
     def tonnes_per_kwh(self) -> float:
         """Carbon dioxide of one kWh at the meter."""
-        site = self.instance.site
-        row = self.catalog.electricity[site.electricity_region or self.climate.electricity_region]
+        site, row = self.instance.site, self.region
         grams = row.carbon_g_per_kwh if site.carbon_g_per_kwh is None else site.carbon_g_per_kwh
         return 0.0 if grams is None else grams / 1e6
 

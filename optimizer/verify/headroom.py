@@ -103,6 +103,8 @@ def _site(facts: Facts, plan: Plan, fleet: Fleet) -> Iterator[Reach]:
         yield Reach("water_m3_per_year", "", site.water_m3_per_year, water_m3(fleet))
     if site.racks is not None:
         yield Reach("racks", "", float(site.racks), float(sum(one.racks for one in plan.servers)))
+    if site.floor_m2 is not None:
+        yield Reach("floor_m2", "", site.floor_m2, sum(one.racks for one in plan.servers) * site.rack_floor_m2)
     for one in fleet.groups.values():
         if one.in_hall:
             # Where no rack takes a server, one alone is too much for it.

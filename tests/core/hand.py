@@ -42,6 +42,14 @@ def instance(**sections: Json) -> Instance:
     if "classes" in workload:
         del workload["request"], workload["demand"]
     sections["targets"] = {"spare_fraction": 0.0, "peak_utilization_fraction": 1.0, **sections.get("targets", {})}
+    # What no test speaks of costs nothing: people, insurance, prices that rise.
+    plain = {
+        "energy_escalation_fraction": 0.0,
+        "hall": {"colocation_escalation_fraction": 0.0},
+        "staff": {"usd_per_fte_year": 0.0},
+        "services": {"insurance_fraction": 0.0},
+    }
+    sections["economics"] = {**plain, **sections.get("economics", {})}
     return Instance.model_validate_json(_text({"name": "by hand", "workload": workload, **sections}))
 
 

@@ -33,6 +33,7 @@ EVERYTHING: dict[str, Any] = {
         "rack_kw": 20.0,
         "carbon_tonnes_per_year": 5000.0,
         "water_m3_per_year": 9000.0,
+        "floor_m2": 500.0,
     },
     "economics": {"budget_capex_usd": 1e8, "budget_usd_per_year": 1e8},
 }

@@ -250,6 +250,7 @@ def spoilt() -> dict[str, dict[str, Any]]:
         ),
         "power negative": changed({"site/power_kw": -500}),
         "power in megawatts": changed({"site/power_kw": "0.5 MW"}),
+        "management servers without a price": changed({"economics/services/servers_per_management_server": 16}),
         "rate as a percentage": changed({"economics/discount_rate": 8}),
         "price in thousands": changed({"economics/prices/l40s/server_usd": "90k"}),
         "price of an unknown accelerator": changed({"economics/prices/l50s": {"server_usd": 90000}}),

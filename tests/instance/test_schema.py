@@ -33,6 +33,7 @@ def test_quantities_have_units() -> None:
 def test_defaults_of_the_instance_have_sources() -> None:
     own = {"Targets", "Choices", "Site", "Economics", "SolverOptions", "Demand", "Load", "RequestShape"}
     own |= {"TrainingWorkload", "TrainingJob", "TrainingLayouts", "Reliability", "SeveralSites", "NamedSite", "WanLink"}
+    own |= {"Hall", "Staff", "Services", "Tariff"}
     # A default of null is no figure: the limit is not set, or the catalogue gives the price; {} are the keys' own.
     bare = [
         (shape, key)

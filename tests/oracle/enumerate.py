@@ -19,6 +19,7 @@ from optimizer.instance.model import Instance
 from tests.oracle.listing import HOURS, RESIDUAL, Column, Listing, Pool, captured, list_instance, new_server_usd
 from tests.oracle.packing import maximal_counts
 from tests.oracle.power_costs import Level, Load, Part, cheapest
+from tests.oracle.site_costs import SiteCosts, annuity, site_costs
 
 #: Relative slack of comparisons between sums of floating-point numbers.
 SLACK = 1e-9
@@ -56,11 +57,6 @@ class Answer:
 
 class TooLarge(Exception):  # noqa: N818 - it reports that the instance is no small one
     """The instance has more fleets than an enumeration should look at."""
-
-
-def annuity(rate: float, years: float) -> float:
-    """Capital recovery factor."""
-    return 1.0 / years if rate == 0 else rate / (1.0 - (1.0 + rate) ** -years)
 
 
 #: What replicas carry of a class.
@@ -107,35 +103,16 @@ class Money:
     """Prices of an instance, as plain numbers."""
 
     listing: Listing
-    rate: float = field(init=False)
-    server_share: float = field(init=False)
-    premium_share: float = field(init=False)
-    network_share: float = field(init=False)
-    horizon_share: float = field(init=False)
-    space_usd_per_kw: float = field(init=False)
-    rack_share_usd: float = field(init=False)
-    rack_usd: float = field(init=False)
+    site: SiteCosts = field(init=False)
     plants: dict[str, tuple[float, float, float]] = field(init=False)
 
     def __post_init__(self) -> None:
-        economics = self.listing.instance.economics
         catalog = self.listing.catalog
-        self.rate = economics.discount_rate
-        self.server_share = annuity(self.rate, economics.server_life_years) + economics.server_maintenance_fraction
-        self.network_share = annuity(self.rate, economics.network_life_years) + economics.network_maintenance_fraction
-        self.horizon_share = annuity(self.rate, economics.horizon_years)
-        cooling_life = annuity(self.rate, economics.cooling_life_years)
+        self.site = site_costs(self.listing.instance, catalog)
         self.plants = {}
         for key in sorted({RESIDUAL, *(pool.cooling.id for pool in self.listing.pools if pool.cooling is not None)}):
             fixed, marginal, upkeep = self.plant_parts(key)
-            self.plants[key] = (fixed, marginal, cooling_life + upkeep)
-        rent = economics.colocation_usd_per_kw_month
-        rent = catalog.facility["colo_wholesale_1mw_plus"].typical if rent is None else rent
-        plant = catalog.cooling[RESIDUAL]
-        contained = plant.capex_typical_usd_per_kw * (cooling_life + plant.maintenance_typical_fraction)
-        self.space_usd_per_kw = max(0.0, 12.0 * rent - contained)
-        self.rack_usd = catalog.facility["rack_hardware"].typical if economics.rack_usd is None else economics.rack_usd
-        self.rack_share_usd = self.rack_usd * annuity(self.rate, economics.server_life_years)
+            self.plants[key] = (fixed, marginal, self.site.plant_share + upkeep * self.site.plant_upkeep_share)
 
     def plant_parts(self, key: str) -> tuple[float, float, float]:
         """(fixed USD, USD per kW, yearly upkeep as a share) of a plant."""
@@ -194,9 +171,9 @@ class Money:
         years, horizon = one.owned.remaining_life_years, economics.horizon_years
         if years < horizon:
             assert new is not None
-            later = 1.0 - annuity(self.rate, horizon) / annuity(self.rate, years)
-            usd += new * annuity(self.rate, economics.server_life_years) * later
-        return usd
+            later = 1.0 - annuity(economics.discount_rate, horizon) / annuity(economics.discount_rate, years)
+            usd += new * annuity(economics.discount_rate, economics.server_life_years) * later
+        return usd * self.site.shares.running
 
     def premium_usd(self, pool: int) -> float:
         """Premium of one new server that is built for liquid and could be had for air."""
@@ -331,22 +308,23 @@ class Enumeration:
         kind = pool.server_type
         if not pool.in_hall:
             # What is paid by level is paid at the peak at least, for what is missing there.
-            return pool.rent_usd * kind.size * (self.listing.power.levels[0].hours if pool.by_level else HOURS)
+            hours = self.listing.power.levels[0].hours if pool.by_level else HOURS
+            return pool.rent_usd * kind.size * hours * self.money.site.shares.running
         running = self._idle_usd(q)
-        running += pool.server_kw * self.money.space_usd_per_kw
+        running += self.money.site.least_server_usd(kind.size, pool.server_kw)
         if not pool.is_bought:
             return running + self.money.owned_usd(q)
         assert kind.server_usd is not None
         least = kind.server_usd * (1.0 - max((off for _, off in kind.discounts), default=0.0))
-        usd = (least + self.money.premium_usd(q)) * self.money.server_share
+        usd = (least + self.money.premium_usd(q)) * self.money.site.server_share
         level = f"{self.instance.economics.price_level}_usd_per_accelerator"
         fabric = min(float(getattr(row, level)) for row in self.listing.fabrics[kind.accelerator.scale_out_gb_s])
-        usd += fabric * kind.size * self.money.network_share
-        usd += running
+        usd += fabric * kind.size * self.money.site.network_share
+        usd += running + self.money.site.storage_usd * kind.size
         for plant, share in self._heat(q):
             _, marginal, yearly = self.money.plants[plant]
             usd += pool.server_kw * share * marginal * yearly
-        return usd + self.money.rack_share_usd / pool.per_rack
+        return usd + self.money.site.rack_usd * self.money.site.rack_share / pool.per_rack
 
     def _idle_usd(self, q: int) -> float:
         """A year of one idle server."""
@@ -391,17 +369,15 @@ class Enumeration:
             for name, counts in zip(names, spares, strict=True):
                 for q, count in zip(self.by_type[name], counts, strict=True):
                     servers[q] += count
-            priced = self._price(tuple(servers))
-            if priced is not None:
-                result.append(priced)
+            result += self._price(tuple(servers))
         return sorted(result, key=lambda one: one.usd_per_year)
 
-    def _price(self, servers: tuple[int, ...]) -> Structure | None:
-        """Cost of servers, spares among them; None where a limit of the site, of supply or of the choice breaks."""
+    def _price(self, servers: tuple[int, ...]) -> list[Structure]:
+        """Cost of servers, spares among them, in each hall; none where a limit of site, supply or choice breaks."""
         self.spend()
-        money, site, choices = self.money, self.instance.site, self.instance.choices
+        money = self.money
         yearly = capital = kw = meter = 0.0
-        racks = new_racks = 0
+        racks = new_racks = accelerators = new_accelerators = standing = 0
         caused = [0.0, 0.0]
         rented: dict[tuple[str, str], int] = {}
         used_types: dict[str, int] = {}
@@ -416,14 +392,14 @@ class Enumeration:
                 rented[pool.provider, kind.accelerator.id] = (
                     rented.get((pool.provider, kind.accelerator.id), 0) + count * kind.size
                 )
-                yearly += count * kind.size * HOURS * pool.rent_usd
+                yearly += count * kind.size * HOURS * pool.rent_usd * money.site.shares.running
                 continue
             if pool.owned is not None:
                 if count > pool.owned.servers:
-                    return None
+                    return []
                 yearly += count * money.owned_usd(q)
             premium = count * money.premium_usd(q)
-            yearly += premium * money.server_share
+            yearly += premium * money.site.server_share
             capital += premium
             yearly += count * self._idle_usd(q)
             each = self.listing.power.caused(pool.idle_kw * HOURS, pool.pue_mean, self._m3_per_kwh(q))
@@ -431,9 +407,12 @@ class Enumeration:
             kw += count * pool.server_kw
             meter += count * pool.server_kw * pool.pue_design
             racks += math.ceil(count / pool.per_rack)
+            accelerators += count * kind.size
+            standing += count
             if not pool.is_bought:
                 continue
             new_racks += math.ceil(count / pool.per_rack)
+            new_accelerators += count * kind.size
             speed = kind.accelerator.scale_out_gb_s
             fabric[speed] = fabric.get(speed, 0) + count * kind.size
             for plant, share in self._heat(q):
@@ -443,34 +422,64 @@ class Enumeration:
             count = sum(servers[q] for q in new)
             if count:
                 usd = money.server_price(new[0], count)
-                yearly += usd * money.server_share
+                yearly += usd * money.site.server_share
                 capital += usd
         for speed, count in fabric.items():
             usd = money.fabric_usd(speed, count) * count
-            yearly += usd * money.network_share
+            yearly += usd * money.site.network_share
             capital += usd
         for plant, size in heat.items():
             fixed, marginal, share = money.plants[plant]
             yearly += (fixed + marginal * size) * share
             capital += fixed + marginal * size
-        yearly += kw * money.space_usd_per_kw + new_racks * money.rack_share_usd
+        yearly += new_racks * money.site.rack_usd * money.site.rack_share
         yearly += self.listing.power.connection_usd if kw else 0.0
-        capital += new_racks * money.rack_usd
+        capital += new_racks * money.site.rack_usd
+        room = self.listing.power.room((caused[0], caused[1]))
+        if min(room) < -SLACK * max(caused):
+            return []
+        found = []
+        for more, paid in (
+            money.site.of_fleet(kw, accelerators, standing, new_accelerators) if standing else [(0.0, 0.0)]
+        ):
+            if self._within(yearly + more, capital + paid, meter, racks, used_types, rented):
+                found.append(
+                    Structure(
+                        yearly + more,
+                        capital + paid,
+                        servers,
+                        used_types,
+                        meter,
+                        racks,
+                        room,
+                        (caused[0], caused[1]),
+                        rented,
+                    )
+                )
+        return found
+
+    def _within(
+        self,
+        yearly: float,
+        capital: float,
+        meter: float,
+        racks: int,
+        used_types: dict[str, int],
+        rented: dict[tuple[str, str], int],
+    ) -> bool:
+        """Whether a fleet keeps the caps on what stands."""
+        site, choices = self.instance.site, self.instance.choices
         within = (
             (meter, site.power_kw),
             (racks, site.racks),
+            (racks * site.rack_floor_m2, site.floor_m2),
             (capital, self.instance.economics.budget_capex_usd),
             (yearly, self.instance.economics.budget_usd_per_year),
             (len(used_types), choices.max_accelerator_types),
             *((used_types.get(key, 0), most) for key, most in choices.supply.items()),
             *((rented.get(key, 0), most) for key, most in self.provider_limits().items()),
         )
-        if any(most is not None and value > most * (1.0 + SLACK) for value, most in within):
-            return None
-        room = self.listing.power.room((caused[0], caused[1]))
-        if min(room) < -SLACK * max(caused):
-            return None
-        return Structure(yearly, capital, servers, used_types, meter, racks, room, (caused[0], caused[1]), rented)
+        return all(most is None or value <= most * (1.0 + SLACK) for value, most in within)
 
     def provider_limits(self) -> dict[tuple[str, str], int]:
         """Accelerators by provider and type that can be rented."""
@@ -687,7 +696,8 @@ class Enumeration:
                 rent = 0.0
                 for q, count in zip(self.elastic, counts, strict=True):
                     servers[q] = count
-                    rent += count * self.pools[q].server_type.size * self.pools[q].rent_usd
+                    each = self.pools[q].rent_usd * self.money.site.shares.running
+                    rent += count * self.pools[q].server_type.size * each
                 for several in product(*options):
                     self.spend()
                     parts = tuple(
@@ -762,7 +772,7 @@ class Enumeration:
                 continue
             if self.may_carry(service):
                 for allowed, capital in self.priced_schemes(service):
-                    once = capital * self.money.horizon_share
+                    once = capital * self.money.site.horizon_share
                     fitting = [
                         one
                         for one in structures

@@ -119,6 +119,8 @@ def power_costs(instance: Instance, catalog: Catalog) -> PowerCosts:
         ]
     grams = region.carbon_g_per_kwh if site.carbon_g_per_kwh is None else site.carbon_g_per_kwh
     assert grams is not None
+    after_tax = 1.0 - economics.tax_fraction
+    rise *= after_tax
     charged = tariff is not None and tariff.demand_usd_per_kw_month > 0
     return PowerCosts(
         levels=tuple(levels(instance, [usd * rise for usd in week], charged=charged)),
@@ -126,8 +128,8 @@ def power_costs(instance: Instance, catalog: Catalog) -> PowerCosts:
         peak_usd_per_kw=0.0 if tariff is None else 12.0 * rise * tariff.demand_usd_per_kw_month,
         connection_usd=0.0 if tariff is None else 12.0 * rise * tariff.fixed_usd_per_month,
         tonnes_per_kwh=grams / 1e6,
-        usd_per_tonne=economics.carbon_usd_per_tonne,
-        usd_per_m3=economics.water_usd_per_m3,
+        usd_per_tonne=economics.carbon_usd_per_tonne * after_tax,
+        usd_per_m3=economics.water_usd_per_m3 * after_tax,
         most_tonnes=site.carbon_tonnes_per_year,
         most_m3=site.water_m3_per_year,
     )

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from optimizer.instance.model import Instance
-from tests.oracle import power_features
+from tests.oracle import power_features, site_features
 from tests.oracle.enumerate import Answer, TooLarge, answer
 from tests.oracle.listing import Listing, list_instance
 
@@ -65,6 +65,8 @@ FEATURES = (
     "spot",
     "provider limit",
     "rent from a share",
+    *site_features.FEATURES,
+    *site_features.CAPS,
 )
 #: An instance that takes more steps to enumerate is too large to be drawn.
 MOST_STEPS = 10_000
@@ -472,6 +474,7 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
         yield "provider limit"
     if economics.rent_fallbacks.spot_fraction:
         yield "rent from a share"
+    yield from site_features.features(instance)
     if len(listing.classes) > 1:
         yield "several classes"
     if len(listing.power.levels) > 1 or listing.power.levels[0].share < 1.0:
@@ -517,6 +520,7 @@ def draw(seed: int) -> Drawn:
     for _ in range(50):
         document = _document(random, seed)
         power_features.add_prices(own, document)
+        site_features.add_site(own, document)
         listing = list_instance(read(document))
         served = {column.request_class for column in listing.columns}
         empty = len(served) < len(listing.classes)
@@ -528,6 +532,7 @@ def draw(seed: int) -> Drawn:
             if free is not None:
                 _set_caps(random, document, free)
                 power_features.add_cap(own, document, *free.idle_caused)
+                site_features.add_floor(own, document, free.racks)
             instance = read(document)
             listing = listing.under(instance)
             expected = answer(listing, MOST_STEPS)

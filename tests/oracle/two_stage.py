@@ -83,9 +83,11 @@ def _top(one: Enumeration, q: int) -> int:
 
 def _cost(one: Enumeration, servers: Counts, prepared: frozenset[str]) -> float:
     """Least cost of a scenario with these servers; infinite where a limit breaks."""
-    structure = one._price(servers)
-    if structure is None:
+    structures = one._price(servers)
+    if not structures:
         return math.inf
+    # The cheaper hall first; scenarios here have one hall.
+    structure = min(structures, key=lambda found: found.usd_per_year)
     usd = one.listing.scheme_usd
     capital = sum(usd[key] for key in prepared)
     limits = one.instance.economics
@@ -98,7 +100,7 @@ def _cost(one: Enumeration, servers: Counts, prepared: frozenset[str]) -> float:
             continue
         filled = one.fillings(service, allowed, math.inf, structure.room)
         if filled is not None:
-            best = min(best, structure.usd_per_year + capital * one.money.horizon_share + filled[0])
+            best = min(best, structure.usd_per_year + capital * one.money.site.horizon_share + filled[0])
     if limits.budget_usd_per_year is not None and best > limits.budget_usd_per_year * (1 + SLACK):
         return math.inf
     return best

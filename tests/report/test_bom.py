@@ -14,8 +14,9 @@ from click.testing import CliRunner, Result
 from optimizer.commands.app import app
 from optimizer.plan import Plan
 from optimizer.report.bom import LEAD_TIME, Materials, bom_csv, bom_json, bom_text, materials
-from optimizer.report.cash_flow import bill_csv, bill_json, bill_text, flows, life_years, purchases, unit_costs
+from optimizer.report.cash_flow import bill_csv, bill_json, bill_text, flows, unit_costs
 from optimizer.report.csv_tables import cents, to_cents
+from optimizer.report.line_flows import life_years, purchases
 from tests.instances import library
 
 HERE = Path(__file__).parent

@@ -38,6 +38,8 @@ def test_every_price_of_the_plan_is_moved(bought: Leading) -> None:
         "economics.rack_usd",
         "economics.server_maintenance_fraction",
         "economics.network_maintenance_fraction",
+        "economics.staff.usd_per_fte_year",
+        "economics.services.insurance_fraction",
     }
     assert bought.moved == len(bought.assumptions)
 
@@ -72,10 +74,10 @@ def test_ranges_are_those_of_the_catalogue(bought: Leading) -> None:
     assert plan is not None
     share = fabric.high.value / fabric.now - 1.0
     network = plan.bill.usd_per_year_by_component["network"]
-    kept = network + next(
+    kept = network + sum(
         one.usd_per_year
         for one in plan.bill.lines
-        if one.component == "maintenance" and one.unit_price_usd == fabric.now
+        if one.component in ("maintenance", "insurance") and one.unit_price_usd == fabric.now
     )
     assert fabric.high.change_usd_per_year == pytest.approx(share * kept, rel=1e-6)
 
@@ -236,11 +238,11 @@ class TestVerb:
             text = made.read_text(encoding="utf-8")
             if ending == "json":
                 held = json.loads(text)
-                assert len(held["assumptions"]) == held["moved"] == held["total"] == 8
+                assert len(held["assumptions"]) == held["moved"] == held["total"] == 10
                 assert held["assumptions"][0]["change_usd_per_year"] > 0.0
             elif ending == "csv":
                 rows = list(csv.DictReader(text.splitlines()))
-                assert len(rows) == 8
+                assert len(rows) == 10
                 assert float(rows[0]["high_change_usd_per_year"]) > 0.0
             else:
                 words = [one.text for one in ET.fromstring(text).iter("{http://www.w3.org/2000/svg}text")]
