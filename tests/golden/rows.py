@@ -8,9 +8,11 @@ from typing import Any, Final
 from pyomo.core import ConcreteModel, Constraint, Objective
 
 import constraints
+from optimizer.costs.services import MANAGEMENT
+from optimizer.costs.staff import POSTS
 from optimizer.price_tiers import add_price_tiers
 from optimizer.program import add_quantities, add_variables, build_program
-from optimizer.program_data import ProgramData
+from optimizer.program_data import SITE_USED, ProgramData
 from optimizer.solver import export
 from tests.core.hand import LIQUID, bought, data_of, instance, offered, price, rented, server_type
 from tests.core.steps import fabrics
@@ -56,8 +58,19 @@ def golden_data() -> ProgramData:
         },
         targets={"spare_fraction": 0.125, "spare_servers": 1, "peak_utilization_fraction": 0.8},
         choices={"supply": {"big": 64}, "max_accelerator_types": 1},
-        site={"power_kw": 200, "racks": 6},
-        economics={"budget_capex_usd": 8192, "budget_usd_per_year": 4096},
+        site={
+            "power_kw": 200,
+            "racks": 6,
+            "floor_m2": 30,
+            "facility": "cheaper",
+            "carbon_tonnes_per_year": 500,
+            "water_m3_per_year": 1000,
+        },
+        economics={
+            "budget_capex_usd": 8192,
+            "budget_usd_per_year": 4096,
+            "services": {"servers_per_management_server": 4, "management_server_usd": 1000},
+        },
     )
     deployments = [
         offered("big_half", big, width=4, rate=1.25),
@@ -74,6 +87,11 @@ def golden_data() -> ProgramData:
         price(("TierServers", "small8", "0"), 0.5, component="servers", capital=500.0),
         price(("PlantBuilt", "air"), 0.25, component="cooling", capital=250.0),
         price(("SchemePrepared", "tuned"), 0.5, component="recovery", capital=50.0),
+        price(POSTS, 0.125, component="staff"),
+        price(MANAGEMENT, 0.0625, component="services"),
+        price(SITE_USED, 0.25, component="services"),
+        price(("ColocationKw", "site"), 0.25, component="space"),
+        price(("HallKw", "site"), 0.125, component="space"),
     ]
     return data_of(given, pools, deployments, terms, demand=(16.0, 4.0), most_servers=8, fabrics=fabrics())
 
