@@ -111,9 +111,18 @@ class _Layouts:
 
 
 def build_candidates(
-    setting: Setting, model: ServedModel, schemes: tuple[SchemeOption, ...], factors: Factors
+    setting: Setting,
+    model: ServedModel,
+    schemes: tuple[SchemeOption, ...],
+    factors: Factors,
+    most_units: int | None = None,
 ) -> Candidates:
-    """Every (class, server type, layout, scheme) that an engine can start."""
+    """Every (class, server type, layout, scheme) that an engine can start.
+
+    Raises
+    ------
+    TooManyUnits: a class has more than ``most_units`` units of prefill and decode replicas.
+    """
     startable: dict[tuple[int, ...], tuple[_Layouts, dict[str, int]]] = {}
     used = tuple(one for one in setting.server_types if any(pool.server_type is one for pool in setting.pools))
     refused: dict[str, int] = {}
@@ -161,7 +170,7 @@ def build_candidates(
             for end, size, block in zip(ends.tolist(), sizes, blocks, strict=True)
         ]
         offered = [
-            _units(setting, model, columns, factors, one, seen, spots, widths, spans)
+            _units(setting, model, columns, factors, one, seen, spots, widths, spans, most_units)
             for one, seen in zip(setting.classes, predicted, strict=True)
         ]
     both = "unified" in setting.instance.choices.serving_roles
@@ -252,11 +261,12 @@ def _units(
     groups: list[Block],
     width: IntArray,
     servers: FloatArray,
+    most: int | None,
 ) -> _Offered:
     """Units of prefill and decode replicas of one class."""
     traffic, targets = _traffic(setting, one), setting.instance.targets
     prompts = prepare_prompts(model.architecture, columns, traffic, factors, targets.vram_fraction)
-    units = units_of(groups, setting.instance.choices.unit_replicas, width, servers, plain, prompts)
+    units = units_of(groups, setting.instance.choices.unit_replicas, width, servers, plain, prompts, most)
     prepared = prepare_units(
         model.architecture,
         columns,

@@ -21,6 +21,10 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
+class TooManyUnits(Exception):  # noqa: N818 - it reports the size of a search
+    """There are more units than asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Rows of one server type and scheme: the first, how many, size of a server, whether units may span servers."""
@@ -55,12 +59,19 @@ def units_of(
     servers: FloatArray,
     plain: Prepared,
     prompts: PreparedColumns,
+    most: int | None = None,
 ) -> Units:
-    """Every unit of one request class, of rows that start in their role."""
+    """Every unit of one request class, of rows that start in their role.
+
+    Raises
+    ------
+    TooManyUnits: there are more than ``most``; told before that much memory is taken.
+    """
     ratios = [(x, y) for x in sorted(set(counts)) for y in sorted(set(counts)) if gcd(x, y) == 1]
     able = prompts.largest_concurrency >= PROMPTS_HELD * prompts.ranks
     decodes = plain.largest_concurrency >= 1.0
     found = []
+    size = 0
     for block in blocks:
         rows = np.arange(block.first, block.first + block.rows, dtype=np.int64)
         first = _undominated(rows[able[rows]], width, servers, prompts)
@@ -74,6 +85,9 @@ def units_of(
         kept = fits & ((whole <= 1.0) | block.may_span)
         total = x * width[p] + y * width[d]
         found.append(tuple(column[kept] for column in (p, d, x, y, total, whole)))
+        size += int(np.count_nonzero(kept))
+        if most is not None and size > most:
+            raise TooManyUnits
     if not found:
         none = np.empty(0, dtype=np.int64)
         return Units(none, none, none, none, none, np.empty(0))
@@ -119,9 +133,15 @@ def _undominated(rows: IntArray, width: IntArray, servers: FloatArray, prompts: 
         -(width / prompts.attention_data_parallel),
     )
     worth = np.stack([column[rows] for column in columns], axis=1)
-    same = (width[rows][:, None] == width[rows][None, :]) & (servers[rows][:, None] == servers[rows][None, :])
-    no_worse = np.all(worth[None, :, :] <= worth[:, None, :], axis=2) & same
-    earlier = np.arange(rows.size)[None, :] < np.arange(rows.size)[:, None]
-    beaten = (no_worse & ~no_worse.T) | (no_worse & no_worse.T & earlier)
-    kept: IntArray = rows[~beaten.any(axis=1)]
-    return kept
+    _, room = np.unique(np.stack((width[rows], servers[rows])), axis=1, return_inverse=True)
+    kept = np.ones(rows.size, dtype=np.bool_)
+    for number in range(int(room.max()) + 1):
+        # One row of a room against all others at a time: memory grows with the rows, not with their square.
+        members = np.flatnonzero(room == number)
+        for place in members if members.size > 1 else ():
+            mine = members[kept[members]]
+            no_worse = np.all(worth[mine] <= worth[place], axis=1)
+            no_better = np.all(worth[mine] >= worth[place], axis=1)
+            kept[place] = not np.any(no_worse & (~no_better | (mine < place)))
+    result: IntArray = rows[kept]
+    return result

@@ -13,6 +13,7 @@ from optimizer.instance.model import Instance
 from optimizer.models import served_model
 from optimizer.offer import Offer, Without, make_offer, program_data
 from optimizer.plan import Plan
+from optimizer.role_units import TooManyUnits
 from optimizer.schemes import scheme_options
 from optimizer.screen import screen
 from optimizer.setting import Setting, build_setting
@@ -39,9 +40,12 @@ _LIGHT = (
     "choices.max_",
 )
 
+#: Units of two roles beyond which an attempt is not decided: each takes about a kilobyte.
+_MOST_UNITS = 300_000
+
 
 class OutOfTime(Exception):  # noqa: N818 - it reports how a search ended
-    """The time limit or an interrupt came before an attempt was decided."""
+    """The time limit, an interrupt or the room for candidates ended the search before an attempt was decided."""
 
 
 @dataclass(slots=True)
@@ -88,7 +92,11 @@ class Search:
         else:
             setting = self.restrict(build_setting(instance, load_catalog()))
             model = served_model(instance, setting.catalog)
-            moved = build_candidates(setting, model, scheme_options(setting, model), candidates.factors)
+            options = scheme_options(setting, model)
+            try:
+                moved = build_candidates(setting, model, options, candidates.factors, _MOST_UNITS)
+            except TooManyUnits:
+                raise OutOfTime from None
         return make_offer(screen(moved))
 
     def solvable(self, changes: Changes) -> bool:

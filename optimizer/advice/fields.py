@@ -246,9 +246,11 @@ def _demand(instance: Instance) -> Iterator[Movable]:
 def widenable(instance: Instance, catalog: Catalog) -> tuple[Widened, ...]:
     """Lists of choices that leave something out, with all that the catalogue offers.
 
-    Roles of replicas are left as they are: with units of two roles the search grows too much for an attempt.
+    Roles of replicas are left as they are, and where they may be two, layouts too: every prefill layout is paired with
+    every decode layout, so that an attempt would have tens of millions of candidates.
     """
     choices = instance.choices
+    has_units = "disaggregated" in choices.serving_roles
     found: list[Widened] = []
 
     def add(name: str, now: Iterable[str | int], widest: Iterable[str | int]) -> None:
@@ -272,6 +274,8 @@ def widenable(instance: Instance, catalog: Catalog) -> tuple[Widened, ...]:
     # How much of the time spot servers serve is the planner's to say, so without it they are no way out.
     ways = get_args(Sourcing) if choices.spot_availability_fraction is not None else _WITHOUT_SPOT
     add("sourcing", choices.sourcing, ways)
+    if has_units:
+        return tuple(found)
     add("tensor_parallel", choices.tensor_parallel, _TENSOR)
     add("pipeline_parallel", choices.pipeline_parallel, _PIPELINE)
     if choices.expert_parallel is not None:

@@ -27,10 +27,11 @@ from optimizer.instance.model import Instance
 from optimizer.offer import Offer
 from optimizer.program_data import ProgramData
 from optimizer.solver import Options, Reason
+from optimizer.studies.sweeping.fleet_limits import within_limits
 from optimizer.studies.sweeping.forbidding import forbidding_fields
 from optimizer.studies.sweeping.interval import PROOF, taken_throughout
 from optimizer.studies.sweeping.kinds import Kind
-from optimizer.studies.sweeping.relations import CostMix, screened_data, straight, within_limits
+from optimizer.studies.sweeping.relations import CostMix, screened_data, straight
 from optimizer.studies.sweeping.rows import Row, Status, Teller
 from optimizer.studies.sweeping.solving import (
     TIE_GAP,
@@ -38,7 +39,6 @@ from optimizer.studies.sweeping.solving import (
     Solution,
     at_case,
     bound_usd_per_year,
-    carries,
     full_plan,
     solve_case,
     usd_per_year,
@@ -222,9 +222,15 @@ class Chain:
         assert solution.counts is not None
         assert solution.cheapest is not None
         found: list[_Priced] = []
+        bound = bound_usd_per_year(solution)
         for at in range(first + 1, len(self.cases)):
             one = self._priced(solution, self.cases[at].offer())
             if one is None or not one.fits:
+                break
+            # A cap on carbon or water may force another split of the load, and a slower replica takes more energy: the
+            # same fleet may cost more there, and is then no longer known to be the cheapest.
+            is_dearer = one.least_usd > bound * (1.0 + PROOF) or not one.in_window
+            if self.kind is not Kind.DEMAND and is_dearer:
                 break
             found.append(one)
         return found
@@ -245,8 +251,7 @@ class Chain:
             other = at_case(solution, cheapest, offer, screened)
         cost, least = usd_per_year(data, counts), usd_per_year(other, cheapest)
         fits = all(
-            carries(its, fleet) and within_limits(its, fleet, usd)
-            for its, fleet, usd in ((data, counts, cost), (other, cheapest, least))
+            within_limits(its, fleet, usd) for its, fleet, usd in ((data, counts, cost), (other, cheapest, least))
         )
         return _Priced(offer if screened is not None else solution.offer, data, screened, cost, least, fits)
 

@@ -39,6 +39,10 @@ _FIELDS: Final[Mapping[Path, tuple[Kind, Looser]]] = MappingProxyType(
     {
         ("site", "power_kw"): (Kind.LIMIT, "larger"),
         ("site", "racks"): (Kind.LIMIT, "larger"),
+        ("site", "floor_m2"): (Kind.LIMIT, "larger"),
+        ("site", "carbon_tonnes_per_year"): (Kind.LIMIT, "larger"),
+        ("site", "water_m3_per_year"): (Kind.LIMIT, "larger"),
+        ("choices", "max_accelerator_types"): (Kind.LIMIT, "larger"),
         ("economics", "budget_capex_usd"): (Kind.LIMIT, "larger"),
         ("economics", "budget_usd_per_year"): (Kind.LIMIT, "larger"),
         ("choices", "supply", "*"): (Kind.LIMIT, "larger"),

@@ -7,40 +7,13 @@ from typing import Final
 import numpy as np
 
 from optimizer.costs.term import Term
-from optimizer.fleet import fleet_quantities
 from optimizer.offer import Offer, program_data
 from optimizer.program_data import Pair, ProgramData
 from optimizer.solver import FloatArray
-from optimizer.studies.sweeping.solving import Counts, Solution, whole_fleet
+from optimizer.studies.sweeping.solving import Solution
 
 #: A line is straight, and a mix of prices exact, to this share of the value.
 STRAIGHT: Final = 1e-11
-
-
-def within_limits(data: ProgramData, counts: Counts, usd_per_year: float) -> bool:
-    """Whether a fleet keeps the fleet limits that a sweep may move: power, racks, budgets, supply."""
-    instance = data.setting.instance
-    site, economics, choices = instance.site, instance.economics, instance.choices
-    bought = {q: count for q, count in counts.servers.items() if data.pools[q].in_hall}
-    power = math.fsum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in bought.items())
-    racks = sum(-(-count // data.pools[q].per_rack) for q, count in bought.items())
-    used: dict[str, int] = {}
-    for q, count in counts.servers.items():
-        row = data.pools[q].server_type
-        used[row.accelerator.id] = used.get(row.accelerator.id, 0) + count * row.accelerators
-    if economics.budget_capex_usd is not None and _capital(data, counts) > economics.budget_capex_usd:
-        return False
-    return (
-        (site.power_kw is None or power <= site.power_kw)
-        and (site.racks is None or racks <= site.racks)
-        and (economics.budget_usd_per_year is None or usd_per_year <= economics.budget_usd_per_year)
-        and all(count <= choices.supply.get(key, count) for key, count in used.items())
-    )
-
-
-def _capital(data: ProgramData, counts: Counts) -> float:
-    quantities = fleet_quantities(data, whole_fleet(data, counts))
-    return math.fsum(term.capital_usd * quantities.get(term.quantity, 0.0) for term in data.terms)
 
 
 def screened_data(solution: Solution, offer: Offer, pairs: Iterable[Pair]) -> ProgramData | None:
