@@ -23,6 +23,7 @@ from optimizer.performance.training import (
     production_factor,
     run_days,
 )
+from optimizer.performance.training.goodput import Goodput
 from optimizer.training.jobs import Job, training_workload
 from optimizer.training.places import S_PER_KM, SiteGroup
 
@@ -200,16 +201,7 @@ class Evaluator:
         # At 0.5 the predictions are taken as they are.
         asked = 0.0 if targets.confidence == 0.5 else NormalDist().inv_cdf(targets.confidence) / _UPPER
         sure = step * (found.high_s / found.step_s) ** asked
-        relies, row = workload.reliability, self.accelerator
-        mtbf = relies.mtbf_accelerator_hours or mtbf_hours(row.id, row.generation)
-        good = goodput(
-            layouts.accelerators,
-            mtbf_accelerator_hours=mtbf,
-            checkpoint_blocking_s=relies.checkpoint_blocking_s,
-            checkpoint_interval_s=relies.checkpoint_interval_s,
-            restart_s=relies.restart_s,
-            fault_tolerant_replicas=relies.fault_tolerant_replicas,
-        )
+        good = self.goodput(layouts.accelerators)
         penalty = workload.multi_site.token_penalty_fraction if self.method == "low_communication" else 0.0
         tokens = job.tokens * (1.0 + (penalty if self.group is not None else 0.0))
         factor, run_low, run_high = self._whole_run(low / step, high / step)
@@ -261,6 +253,18 @@ class Evaluator:
             tokens=np.full(layouts.size, tokens),
             passes=passes,
             evidence=found.evidence,
+        )
+
+    def goodput(self, accelerators: FloatArray) -> Goodput:
+        """Share of the time that trains on so many accelerators."""
+        relies, row = training_workload(self.instance).reliability, self.accelerator
+        return goodput(
+            accelerators,
+            mtbf_accelerator_hours=relies.mtbf_accelerator_hours or mtbf_hours(row.id, row.generation),
+            checkpoint_blocking_s=relies.checkpoint_blocking_s,
+            checkpoint_interval_s=relies.checkpoint_interval_s,
+            restart_s=relies.restart_s,
+            fault_tolerant_replicas=relies.fault_tolerant_replicas,
         )
 
     def _whole_run(self, low: FloatArray, high: FloatArray) -> tuple[float, FloatArray, FloatArray]:

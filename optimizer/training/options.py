@@ -1,12 +1,12 @@
 """The options of a job: for each type, format and set of sites the layouts that keep every limit, the best of them.
 
 An option is better than another of its kind when it takes no more servers and no more days: everything that is paid
-grows with both (``undominated``). Counts of replicas are searched to the whole replica near the deadline, where the
-cheapest plans lie, and on a grid above it.
+grows with both (``undominated``). Counts of replicas are tried over the whole range that the batch allows
+(``optimizer.training.replicas``); nothing that is tried depends on the deadline or on what can be had.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,23 +15,20 @@ from numpy.typing import NDArray
 from optimizer.instance.model import Instance
 from optimizer.performance.factors import FloatArray
 from optimizer.performance.training import Layouts
+from optimizer.performance.training.constants import calibration_with
 from optimizer.setting import ServerType
 from optimizer.training.evaluate import LAYOUT_LIMITS, Evaluator, Rows, joined
 from optimizer.training.jobs import Job, training_workload
 from optimizer.training.layouts import base_layouts
 from optimizer.training.places import SiteGroup, training_accelerator
+from optimizer.training.replicas import breakpoints, most_replicas, width
 
-#: Counts of accelerators tried above the least one, as multiples of it: a plan far above the deadline's count is only
-#: worth its cost where delay costs.
-_GRID: Final = tuple(np.geomspace(0.7, 8.0, 16).tolist())
-#: Layouts that are searched over all counts: the fastest ones at each of three counts.
-_FASTEST: Final = 64
-#: Layouts of a kind that go there, and those that need least memory, kept to say why nothing fits.
+#: Counts of accelerators at which the fastest layouts are sought where none is stated: each so many times the last.
+_APART: Final = 2.0
+#: Layouts of which every count is tried: the fastest ones at each of those counts; all of them where they are few.
+_FASTEST, _FEW = 16, 64
+#: Layouts of a kind that are compared, and those that need least memory, kept to say why nothing fits.
 _OF_A_KIND, _NEAREST = 3, 4
-#: Values tried between a count that is too slow and one that is not, each round.
-_BETWEEN, _ROUNDS = 24, 3
-#: Layouts that are refined to the whole replica: those within this factor of the least servers.
-_NEAR: Final = 1.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,20 +71,11 @@ def options_of(
         if accelerator.peak_tflops(precision) <= 0.0 or not bases.size:
             continue
         plain = Evaluator(instance, job, accelerator, precision)
-        fastest, least = _fastest(plain, bases)
+        fastest = _fastest(plain, bases)
         for group, method in ways:
             for speedup in sorted(speedups):
                 evaluator = replace(plain, group=group, method=method, speedup=speedup)
-                yield _searched(evaluator, server_type, fastest, least)
-
-
-def _most_replicas(job: Job, layouts: Layouts) -> FloatArray:
-    """Every replica has a micro-batch at least."""
-    return np.maximum(np.floor(job.sequences / layouts.micro_batch + 1e-9), 1.0)
-
-
-def _width(layouts: Layouts) -> FloatArray:
-    return layouts.tensor_parallel * layouts.pipeline_parallel * layouts.context_parallel
+                yield _searched(evaluator, server_type, fastest)
 
 
 def with_replicas(bases: Layouts, rows: NDArray[np.int64], replicas: FloatArray) -> Layouts:
@@ -98,50 +86,48 @@ def with_replicas(bases: Layouts, rows: NDArray[np.int64], replicas: FloatArray)
 def _sound(layouts: Layouts, job: Job) -> NDArray[np.bool_]:
     """Replicas within the batch, and experts spread over no more ranks than a stage has."""
     ranks = layouts.data_parallel * layouts.tensor_parallel * layouts.context_parallel
-    return (layouts.data_parallel <= _most_replicas(job, layouts)) & (layouts.expert_parallel <= ranks)
+    return (layouts.data_parallel <= most_replicas(job.sequences, layouts)) & (layouts.expert_parallel <= ranks)
 
 
-def most_accelerators(instance: Instance, job: Job, server_type: ServerType) -> float:
-    """Cap of the accelerators that a job may use of a type, spares aside."""
-    workload = training_workload(instance)
-    supply = instance.choices.supply.get(server_type.accelerator.id)
-    caps = [float(cap) for cap in (workload.most_accelerators, supply) if cap is not None]
-    if job.counts is not None:
-        caps.append(float(max(job.counts)))
-    return min(caps, default=np.inf)
-
-
-def _fastest(evaluator: Evaluator, bases: Layouts) -> tuple[Layouts, float]:
-    """Bases worth searching over all counts, and the accelerators that the deadline asks for at best efficiency."""
+def _fastest(evaluator: Evaluator, bases: Layouts) -> Layouts:
+    """Bases of which every count is tried, whatever the deadline."""
+    if bases.size <= _FEW:
+        return bases
     job = evaluator.job
+    top = most_replicas(job.sequences, bases)
     full = np.clip(np.floor(job.sequences / (bases.micro_batch * 4.0 * bases.pipeline_parallel)), 1.0, np.inf)
-    full = np.minimum(
-        np.maximum(full, np.ceil(bases.expert_parallel / (bases.tensor_parallel * bases.context_parallel))),
-        _most_replicas(job, bases),
-    )
+    full = np.minimum(np.maximum(full, _least_replicas(bases, 1.0)), top)
     efficient = evaluator.rows(replace(bases, data_parallel=full))
     fits = efficient.passes["training_vram_gib"]
     rate = np.where(fits, job.batch_tokens / efficient.step_s / efficient.accelerators, 0.0)
-    # Accelerator-days of the most efficient layout; where none fits, of the most efficient of all, to say why.
-    work = efficient.accelerators * efficient.days
-    least = float((work[fits] if fits.any() else work).min()) / job.window_days
-    if bases.size <= _FASTEST:
-        return bases, least
     # What comes nearest is needed too, to say why nothing passes: the least memory, and the quickest of all.
     kept = np.zeros(bases.size, dtype=np.bool_)
     kept[np.argsort(efficient.memory_gib, kind="stable")[:_NEAREST]] = True
-    kept[np.argsort(-rate, kind="stable")[: _FASTEST // 4]] = True
+    kept[np.argsort(-rate, kind="stable")[:_FASTEST]] = True
     worth = np.flatnonzero(_best_of_a_kind(bases, rate, efficient.memory_gib))
-    some, wide = bases.take(worth), _width(bases)[worth]
-    counts = job.counts[:3] if job.counts is not None else (least, 2.0 * least, 6.0 * least)
+    some, wide = bases.take(worth), width(bases)[worth]
+    counts = job.counts
+    if counts is None:
+        largest = float((wide * top[worth]).max())
+        doublings = np.ceil(np.log(max(largest / 8.0, 1.0)) / np.log(_APART))
+        counts = tuple((8.0 * _APART ** np.arange(doublings + 1.0)).astype(int).tolist())
     for count in counts:
-        replicas = np.clip(np.floor(count / wide + 1e-9), 1.0, _most_replicas(job, some))
-        rows = evaluator.rows(replace(some, data_parallel=replicas))
+        # Wider layouts do not fit the count, and those that would leave half of it idle have a share of their own.
+        own = np.flatnonzero((wide <= count) & (2.0 * wide * top[worth] > count))
+        if not own.size:
+            continue
+        replicas = np.clip(np.floor(count / wide[own] + 1e-9), 1.0, top[worth][own])
+        rows = evaluator.rows(replace(some.take(own), data_parallel=replicas))
         good = rows.passing("deadline_days") & _sound(rows.layouts, job)
         speed = np.where(good, job.batch_tokens / rows.step_s / rows.accelerators, 0.0)
-        order = np.argsort(-speed, kind="stable")[:_FASTEST]
-        kept[worth[order[speed[order] > 0.0]]] = True
-    return bases.take(kept), least
+        order = np.argsort(-speed, kind="stable")[: _FASTEST if job.counts is None else _FEW]
+        kept[worth[own[order[speed[order] > 0.0]]]] = True
+    return bases.take(kept)
+
+
+def _least_replicas(bases: Layouts, sites: float) -> FloatArray:
+    """A replica for each site, and ranks enough to spread the experts over."""
+    return np.maximum(np.ceil(bases.expert_parallel / (bases.tensor_parallel * bases.context_parallel) - 1e-9), sites)
 
 
 def _best_of_a_kind(bases: Layouts, rate: FloatArray, memory_gib: FloatArray) -> NDArray[np.bool_]:
@@ -160,30 +146,95 @@ def _best_of_a_kind(bases: Layouts, rate: FloatArray, memory_gib: FloatArray) ->
     return kept
 
 
-def _searched(evaluator: Evaluator, server_type: ServerType, bases: Layouts, least: float) -> Options:
-    job, instance = evaluator.job, evaluator.instance
+def _searched(evaluator: Evaluator, server_type: ServerType, bases: Layouts) -> Options:
+    job = evaluator.job
     sites = 1.0 if evaluator.group is None else float(len(evaluator.group.sites))
-    most = most_accelerators(instance, job, server_type)
-    width, top = _width(bases), _most_replicas(job, bases)
-    index = np.arange(bases.size)
+    wide, top = width(bases), most_replicas(job.sequences, bases)
     if job.counts is not None:
         counts = np.array(sorted(set(job.counts)), dtype=np.float64)
-        replicas = np.floor(counts[None, :] / width[:, None] + 1e-9)
+        replicas = np.floor(counts[None, :] / wide[:, None] + 1e-9)
         paid = np.broadcast_to(counts[None, :], replicas.shape)
         replicas = np.minimum(replicas, top[:, None])
-        rows = np.broadcast_to(index[:, None], replicas.shape)
+        rows = np.broadcast_to(np.arange(bases.size)[:, None], replicas.shape)
         kept = replicas >= sites
         found = evaluated(evaluator, bases, rows[kept], replicas[kept])
         pays = paid[kept][found[1]]
         return _options(evaluator, server_type, bases, found[0], pays)
-    grid = np.array(_GRID) * max(least, 1.0)
-    replicas = np.floor(grid[None, :] / width[:, None])
-    replicas = np.clip(replicas, sites, np.maximum(np.minimum(top, np.floor(most / width)), 1.0)[:, None])
-    rows = np.broadcast_to(index[:, None], replicas.shape)
-    pairs = np.unique(np.stack([rows.ravel(), replicas.ravel()], axis=1), axis=0)
-    parts = [evaluated(evaluator, bases, pairs[:, 0].astype(np.int64), pairs[:, 1])[0]]
-    parts += _refined(evaluator, server_type, bases, parts[0], most)
-    return _options(evaluator, server_type, bases, joined(parts), None)
+    return _options(evaluator, server_type, bases, _over_counts(evaluator, server_type, bases), None)
+
+
+def _over_counts(evaluator: Evaluator, server_type: ServerType, bases: Layouts) -> Rows:
+    """Rows of every count of replicas that can matter: both ends of each range of one number of micro-batches, the
+    least that fits the memory, and what lies between the ends where it is not worse than what is known."""
+    job, size = evaluator.job, float(server_type.accelerators)
+    sites = 1.0 if evaluator.group is None else float(len(evaluator.group.sites))
+    bases = bases.take(np.flatnonzero(_least_replicas(bases, sites) <= most_replicas(job.sequences, bases)))
+    least, top = _least_replicas(bases, sites), most_replicas(job.sequences, bases)
+    if not bases.size:
+        return evaluator.rows(bases)
+    fitting = _least_fitting(evaluator, bases, least, top)
+    own, first, last = breakpoints(bases, job.sequences, np.where(np.isfinite(fitting), fitting, top), top)
+    # So many that failures leave no time: more of them no more.
+    runs = evaluator.goodput(width(bases)[own] * first).goodput_fraction > 0.0
+    if runs.any():
+        own, first, last = own[runs], first[runs], last[runs]
+    low, _ = evaluated(evaluator, bases, own, first)
+    high, _ = evaluated(evaluator, bases, own, last)
+    parts = [low, high]
+    if low.size:
+        known = joined(parts)
+        good = known.passing("deadline_days")
+        servers = np.ceil(known.accelerators / size - 1e-9)
+        # Between the ends of a range the step without stragglers goes one way, as what is exchanged and what is updated
+        # go with 1/replicas: it is no shorter than at the better end. Stragglers and failures grow.
+        loss = calibration_with(training_workload(evaluator.instance).calibration_document()).factors.scale_loss
+
+        def slower(accelerators: FloatArray) -> FloatArray:
+            return np.asarray(1.0 + loss * np.log(np.maximum(accelerators / 8.0, 1.0)))
+
+        best = np.minimum(low.step_s / slower(low.accelerators), high.step_s / slower(high.accelerators))
+        best = best * low.days * low.goodput_fraction / low.step_s
+        rows, replicas = _between(own, first, last, low.goodput_fraction > 0.0)
+        used = width(bases)[rows[:, 0]] * replicas
+        share = np.maximum(evaluator.goodput(used).goodput_fraction, 1e-12)
+        bound = best[rows[:, 1]] * slower(used) / share
+        worth = bound * (1.0 + 1e-12) < _quickest(servers[good], known.days[good], np.ceil(used / size - 1e-9))
+        parts.append(evaluated(evaluator, bases, rows[worth, 0], replicas[worth])[0])
+    return joined(parts)
+
+
+def _between(
+    own: NDArray[np.int64], first: FloatArray, last: FloatArray, kept: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """((layout, range) by row, replicas): every count strictly between the ends of each range that is kept."""
+    places = np.flatnonzero(kept & (last - first > 1.0))
+    spans = (last - first - 1.0)[places].astype(np.int64)
+    before = np.repeat(np.cumsum(spans) - spans, spans)
+    place = np.repeat(places, spans)
+    return np.stack([own[place], place], axis=1), first[place] + 1.0 + (np.arange(place.size) - before)
+
+
+def _least_fitting(evaluator: Evaluator, bases: Layouts, least: FloatArray, top: FloatArray) -> FloatArray:
+    """Least replicas with which each layout fits its memory: more replicas never need more. Infinite where none do."""
+
+    def fits(replicas: FloatArray) -> NDArray[np.bool_]:
+        rows = evaluator.rows(replace(bases, data_parallel=replicas))
+        return rows.passes["training_vram_gib"] & rows.passes["training_vram_cap_gib"]
+
+    low, high = least - 1.0, np.where(fits(top), top, np.inf)
+    while (open_ := np.isfinite(high) & (high - low > 1.0)).any():
+        middle = np.where(open_, np.floor((low + np.where(open_, high, low)) / 2.0), np.maximum(low, 1.0))
+        good = fits(middle)
+        high = np.where(open_ & good, middle, high)
+        low = np.where(open_ & ~good, middle, low)
+    return high
+
+
+def _quickest(servers: FloatArray, days: FloatArray, within: FloatArray) -> FloatArray:
+    """Fewest days that any row takes within so many servers, for each of ``within``; infinite where there is none."""
+    order = np.argsort(servers, kind="stable")
+    best = np.concatenate(([np.inf], np.minimum.accumulate(days[order])))
+    return best[np.searchsorted(servers[order], within, side="right")]
 
 
 def evaluated(
@@ -192,48 +243,6 @@ def evaluated(
     layouts = with_replicas(bases, rows, replicas)
     sound = np.flatnonzero(_sound(layouts, evaluator.job))
     return evaluator.rows(layouts.take(sound)), sound
-
-
-def _base_keys(layouts: Layouts) -> NDArray[np.float64]:
-    return np.stack([getattr(layouts, one.name) for one in fields(Layouts) if one.name != "data_parallel"], axis=1)
-
-
-def _refined(evaluator: Evaluator, server_type: ServerType, bases: Layouts, coarse: Rows, most: float) -> list[Rows]:
-    """The least replicas that meet the deadline, to the whole replica, of layouts that come near the least servers."""
-    found: list[Rows] = []
-    width = _width(bases)
-    keys = {tuple(key): place for place, key in enumerate(_base_keys(bases).tolist())}
-    own = np.array([keys[tuple(key)] for key in _base_keys(coarse.layouts).tolist()], dtype=np.int64)
-    late = coarse.passing("deadline_days") & ~coarse.passes["deadline_days"]
-    fine = coarse.passing()
-    slow, quick = np.zeros(bases.size), np.full(bases.size, np.inf)
-    np.maximum.at(slow, own[late], coarse.layouts.data_parallel[late])
-    np.minimum.at(quick, own[fine], coarse.layouts.data_parallel[fine])
-    # A layout too slow at one count is not the less so at a smaller one; only the gap just below its first good one.
-    slow = np.where(slow < quick, slow, 0.0)
-    if not np.isfinite(quick).any():
-        return found
-    for _ in range(_ROUNDS):
-        size = quick * width
-        near = np.flatnonzero((quick - slow > 1.0) & (size <= _NEAR * np.nanmin(size)) & (slow > 0.0))
-        if not near.size:
-            break
-        steps = np.linspace(slow[near], quick[near], _BETWEEN + 2)[1:-1]
-        replicas = np.unique(
-            np.stack([np.tile(near, _BETWEEN).astype(float), np.ceil(steps - 1e-9).ravel()], 1), axis=0
-        )
-        place = replicas[:, 0].astype(np.int64)
-        inside = (replicas[:, 1] > slow[place]) & (replicas[:, 1] < quick[place])
-        if not inside.any():
-            break
-        rows, sound = evaluated(evaluator, bases, place[inside], replicas[inside, 1])
-        place, tried = place[inside][sound], replicas[inside, 1][sound]
-        good, bad = rows.passing(), rows.passing("deadline_days") & ~rows.passes["deadline_days"]
-        np.minimum.at(quick, place[good], tried[good])
-        np.maximum.at(slow, place[bad], np.where(tried[bad] < quick[place[bad]], tried[bad], 0.0))
-        found.append(rows)
-    del server_type, most
-    return found
 
 
 def undominated(servers: NDArray[np.int64], days: FloatArray) -> NDArray[np.int64]:
@@ -255,7 +264,16 @@ def _options(
     places = np.flatnonzero(good)
     discounted = bool(server_type.discounts)
     # With quantity discounts more servers can cost less, so only equal ones are compared.
-    kept = places if discounted else places[undominated(servers[places], rows.days[places])]
+    if discounted:
+        kept = places
+    elif evaluator.group is None:
+        kept = places[undominated(servers[places], rows.days[places])]
+    else:
+        # Over several sites a wider replica splits less finely, so only those of one width are compared.
+        wide = width(rows.layouts)[places]
+        each = [places[wide == one] for one in np.unique(wide)]
+        parts = [own[undominated(servers[own], rows.days[own])] for own in each]
+        kept = np.concatenate([places[:0], *parts])
     nearest = None
     if rows.size and not places.size:
         nearest = rows.take(np.array([_nearest(evaluator, rows)]))

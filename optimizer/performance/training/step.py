@@ -150,7 +150,8 @@ def _in_blocks(work: StepWork, known: TrainingCalibration, size: int) -> dict[st
     """``step_parts`` block by block, as columns by name."""
     names = ("step_s", *PARTS, "scale_up_bytes", "scale_out_bytes")
     blocks = [
-        step_parts(work.rows(slice(start, start + _BLOCK), size), known.factors) for start in range(0, size, _BLOCK)
+        step_parts(work.rows(slice(start, start + _BLOCK), size), known.factors)
+        for start in range(0, max(size, 1), _BLOCK)
     ]
     return {name: np.concatenate([_column(block, name) for block in blocks]) for name in names}
 
