@@ -14,6 +14,7 @@ from optimizer.performance.bands import load_bands
 from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
+from optimizer.rounding import add_rounded_rows
 from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
 from optimizer.ties import Stop as Stop
 
@@ -45,6 +46,9 @@ def answer(
     deadline = time.perf_counter() + options.time_limit_s
     model = build_program(data)
     compiled = Compiled(model)
+    if not break_ties:
+        # They lift the bound on cost, but spread the reduced costs that narrow the search among ties.
+        add_rounded_rows(compiled, model, data)
     if data.start is not None:
         compiled.start_from_counts(_start_columns(compiled, model, data.start))
     outcome = compiled.solve(options, stop)
