@@ -59,7 +59,7 @@ VERBS: Final = MappingProxyType(
 )
 
 
-def _module(verb: str) -> str:
+def module_of(verb: str) -> str:
     """Module of a verb; ``map`` would hide Python's own word there."""
     return {"map": "decision_map"}.get(verb, verb.replace("-", "_"))
 
@@ -76,7 +76,7 @@ class _Group(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = getattr(import_module(f"optimizer.commands.{_module(cmd_name)}"), verb.attribute)
+        command: click.Command = getattr(import_module(f"optimizer.commands.{module_of(cmd_name)}"), verb.attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from optimizer.commands.app import VERBS, app
+from optimizer.commands.app import VERBS, app, module_of
 from optimizer.commands.talk import ReaderGone
 from optimizer.errors import GateFailed, InternalError, OptimizerError, SolverError, StoppedWithoutPlan
 from tests.instance.samples import changed, sound
@@ -59,7 +59,7 @@ def test_help_lists_every_verb_with_the_summary_of_its_module() -> None:
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 80
     for name, verb in VERBS.items():
-        command = getattr(import_module(f"optimizer.commands.{name}"), verb.attribute)
+        command = getattr(import_module(f"optimizer.commands.{module_of(name)}"), verb.attribute)
         assert isinstance(command, click.Command)
         assert f"\n  {name} " in result.stdout
         page = run(name, "--help")
