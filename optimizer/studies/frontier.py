@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from optimizer.errors import Problem, UsageProblems
@@ -43,6 +44,9 @@ _NARROW: Final = 1e-3
 #: A limit this far out limits nothing.
 _FAR: Final = 1e4
 _LEAST_FRACTION: Final = 0.01
+
+#: Largest floor that can be asked for, by unit.
+_MOST: Final = MappingProxyType({"fraction": 1.0, "points": 100.0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Aim:
         """Whether a limit lies beyond the end of what is asked for, or cannot be asked for."""
         if self.less_is_better:
             return value < self.end or value < 0.0 or (value <= 0.0 and not self.field.is_whole)
-        return value > self.end
+        return value > min(self.end, _MOST.get(self.limit.unit, self.end))
 
     def worst(self, values: Sequence[float]) -> float:
         """The worst of several values."""

@@ -24,6 +24,7 @@ from optimizer.performance.training import (
     production_factor,
 )
 from optimizer.verify.climate import captured_fraction, pue
+from tests.oracle.power_costs import levelised
 
 AIR = "air_containment_econ"
 
@@ -268,11 +269,22 @@ def bought(
     air = catalog.cooling[AIR]
     colocation = catalog.facility["colo_wholesale_1mw_plus"].typical * 12.0
     space = max(0.0, colocation - air.capex_typical_usd_per_kw * (life + air.maintenance_typical_fraction)) * kw * total
+    space *= levelised(economics, economics.hall.colocation_escalation_fraction)
+    posts = math.ceil(catalog.facility["cluster_admin"].typical / 8.0 * size * total / economics.staff.step_fte - 1e-9)
+    wages = catalog.facility["staff_cost_loaded"].typical * levelised(economics, economics.staff.escalation_fraction)
+    # The mean book value over a life of n years that is written off evenly is (n + 1) / 2n of the price.
+    insured = catalog.facility["insurance"].typical * (
+        server_usd * total * (economics.server_life_years + 1.0) / (2.0 * economics.server_life_years)
+        + wire_usd * (economics.network_life_years + 1.0) / (2.0 * economics.network_life_years)
+        + sum(plant_usd.values())
+    )
     yearly = (
         server_usd * total * (crf(rate, economics.server_life_years) + economics.server_maintenance_fraction)
         + wire_usd * (crf(rate, economics.network_life_years) + economics.network_maintenance_fraction)
         + rack_usd * crf(rate, economics.server_life_years)
         + space
+        + posts * economics.staff.step_fte * wages
+        + insured
         + sum(usd * (life + catalog.cooling[key].maintenance_typical_fraction) for key, usd in plant_usd.items())
     )
     years = days / 365.25 if economics.charge == "job" else 1.0 / crf(rate, economics.horizon_years)
@@ -284,6 +296,7 @@ def bought(
     kwh = (in_service * busy_kw + spare * idle_kw + total * wires_kw) * weather.mean * days * 24.0
     region = catalog.electricity[climate.electricity_region]
     cents = site.electricity_usd_per_kwh if site.electricity_usd_per_kwh is not None else region.price_usd_per_kwh
+    kwh *= levelised(economics, economics.energy_escalation_fraction)
     return {
         "site": site_name, "pool": cooling, "servers": total, "usd": yearly * years + kwh * (cents or 0.0),
         "capital": server_usd * total + wire_usd + rack_usd + sum(plant_usd.values()),

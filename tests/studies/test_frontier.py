@@ -96,7 +96,7 @@ def dominated(found: Front) -> list[FrontPoint]:
     ("seed", "trade"),
     [
         (2, "cost,site.power_kw"),
-        (4, "cost,targets.accuracy_floor_fraction"),
+        (30, "cost,targets.accuracy_floor_fraction"),
         (9, "cost,site.racks"),
     ],
 )
@@ -199,3 +199,10 @@ def test_verb(tmp_path: Path) -> None:
     assert ET.fromstring((tmp_path / "f.svg").read_text(encoding="utf-8")).attrib["id"] == "optimize-frontier"
     nothing = written(tmp_path / "nothing.json", small(targets={"ttft_ms": 0.001}))
     assert CliRunner().invoke(app, ["frontier", str(nothing), "--trade", "cost,site.power_kw"]).exit_code == 4
+
+
+def test_a_floor_ends_where_nothing_more_can_be_asked() -> None:
+    """Unquantized weights reach 1: no floor beyond it is tried."""
+    found = frontier(draw(8).instance, "cost,targets.accuracy_floor_fraction", step=0.0)
+    assert found.is_complete
+    assert found.points[-1].reached[0] >= 0.99

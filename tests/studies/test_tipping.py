@@ -20,7 +20,7 @@ from optimizer.studies.cases import choice, choice_words
 from optimizer.studies.current_values import current_value
 from optimizer.studies.tipping import Tipping, tipping_points
 from tests.oracle.random_instances import draw
-from tests.studies.small import small
+from tests.studies.small import prices, small
 
 SAME = 3e-6
 CELLS = 8
@@ -130,14 +130,19 @@ def test_every_flip_is_found_on_fifty_random_cases() -> None:
 
 
 def test_the_flip_of_a_price_is_where_costs_meet() -> None:
-    """Bought and rented fleets of one type cost the same at the flip: known from the two costs, which are lines."""
+    """The rented fleet is the best up to the flip and beaten above it: its cost is a line through 0."""
     found = tipping_points(small(), "economics.prices.h100-80gb-sxm.on_demand_usd_per_hour=0.5:6")
-    buy, rent = (best_plan(small((way,))) for way in ("buy", "on_demand"))
-    assert buy is not None
+    rent = best_plan(small(("on_demand",)))
     assert rent is not None
-    meet = 3.0 * buy.bill.usd_per_year / rent.bill.usd_per_year
     (flip,) = found.flips
-    assert flip.low <= meet <= flip.high
+
+    def least_usd_per_year(usd_per_hour: float) -> float:
+        plan = best_plan(small(economics=prices(usd_per_hour=usd_per_hour)))
+        assert plan is not None
+        return plan.bill.usd_per_year
+
+    assert least_usd_per_year(flip.low) == pytest.approx(rent.bill.usd_per_year * flip.low / 3.0, rel=2e-6)
+    assert least_usd_per_year(flip.high) < rent.bill.usd_per_year * flip.high / 3.0 * (1.0 - 2e-6)
     assert flip.high - flip.low == pytest.approx(5.5 / 1024)
     assert found.solved < 20
     assert "on demand" in flip.before
