@@ -43,10 +43,10 @@ PROSE = frozenset({"summary", "without", "messages", "defaults", "item", "where"
 
 
 def other(value: float) -> float:
-    """Another number: a whole one by one, a real one by one percent."""
+    """Another number: a whole one by one, a real one by one percent, by a hundredth where it is 0 but for rounding."""
     if isinstance(value, int):
         return value + 1
-    return value * 1.01 if value else 0.01
+    return value * 1.01 if abs(value) > 1e-12 else 0.01
 
 
 def refused(raw: dict[str, Any], path: Path, value: float) -> bool:
