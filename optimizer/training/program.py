@@ -126,7 +126,7 @@ class TrainingProgram:
         return found
 
     def segments(self, key: str) -> tuple[Segment, ...]:
-        """Price of a pool's fleet between the steps of its fabric tiers and discounts; racks rounded up are apart."""
+        """Price of a pool's fleet between the steps of tiers, discounts and posts; racks rounded up are apart."""
         prices, most = self.pools[key], self.most[key]
         if not prices.pool.is_bought:
             return ()
@@ -134,6 +134,8 @@ class TrainingProgram:
         fabrics = prices.place.setting.fabrics[prices.pool.server_type.accelerator.scale_out_gb_s]
         steps = {1, *(tier[0] for tier in tier_prices(prices.pool.server_type))}
         steps |= {fabric.max_accelerators // size + 1 for fabric in fabrics[:-1]}
+        if self.charges_horizon:
+            steps |= _rises(prices, most)
         starts = sorted(step for step in steps if step <= most)
         ends = [*(start - 1 for start in starts[1:]), most]
         found = []
@@ -180,6 +182,16 @@ class TrainingProgram:
         terms = [one for one in self.pools[q].terms if one.quantity[0] == "Racks"]
         yearly = sum(one.usd_per_year for one in terms) / self.pools[q].horizon_share
         return yearly, sum(one.capital_usd for one in terms)
+
+
+def _rises(prices: PoolPrices, most: int) -> set[int]:
+    """Counts of servers at which something that comes in whole steps rises: posts, servers that manage others."""
+    found: set[int] = set()
+    counts = np.arange(1, most + 1)
+    for key in {term.quantity for term in prices.terms if term.quantity[0] in ("Posts", "ManagementServers")}:
+        amounts = prices.quantity(key, counts, counts)
+        found |= {int(count) for count in counts[1:][np.diff(amounts) > 0.0]}
+    return found
 
 
 def build_program(data: TrainingProgram) -> ConcreteModel:

@@ -42,6 +42,9 @@ class _Sort:
 
 def sorts_of(instance: Instance, axes: Sequence[Axis]) -> tuple[_Sort, ...]:
     """What each axis does to the program."""
+    if instance.inventory:
+        # Owned servers are priced as what replaces them: their terms hang on more fields than kinds tell apart.
+        return tuple(_Sort(Kind.OTHER, Kind.OTHER, tuple(range(len(axis)))) for axis in axes)
     fields = [field for axis in axes for field in axis.fields]
     moved = {field.steps[:2] for field in fields}
     budgets = [("economics", name) for name in ("budget_capex_usd", "budget_usd_per_year")]
