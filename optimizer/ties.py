@@ -49,7 +49,7 @@ class Order:
         most = self._data.most_capacity
         servers = sum(self._data.max_servers.values()) + 1.0
         step = 0.5 * 0.25 / len(self._data.accelerator_pools) / (len(self.column) * servers)
-        for (d, _), variable in zip(self._data.pairs, model.Replicas.values(), strict=True):
+        for (d, _), variable in model.Replicas.items():
             b = self._data.deployments[d].class_index
             costs[compiled.column_of(variable)] = -0.25 * step * self._data.capacity[d] / most[b] / len(most)
         return costs

@@ -45,7 +45,8 @@ _NARROW: Final = 1e-3
 _FAR: Final = 1e4
 _LEAST_FRACTION: Final = 0.01
 
-#: Largest floor that can be asked for, by unit.
+#: Least cap and largest floor that can be asked for, by unit.
+_LEAST: Final = MappingProxyType({"types": 1.0})
 _MOST: Final = MappingProxyType({"fraction": 1.0, "points": 100.0})
 
 
@@ -76,7 +77,8 @@ class Aim:
     def is_past(self, value: float) -> bool:
         """Whether a limit lies beyond the end of what is asked for, or cannot be asked for."""
         if self.less_is_better:
-            return value < self.end or value < 0.0 or (value <= 0.0 and not self.field.is_whole)
+            least = _LEAST.get(self.limit.unit, 0.0)
+            return value < max(self.end, least) or (value <= 0.0 and not self.field.is_whole)
         return value > min(self.end, _MOST.get(self.limit.unit, self.end))
 
     def worst(self, values: Sequence[float]) -> float:
