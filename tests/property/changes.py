@@ -184,6 +184,10 @@ def times_dearer(factor: float) -> Change:
             for key in own:
                 if key.endswith(("_usd", "_usd_per_hour", "_usd_per_kw")):
                     own[key] = None if own[key] is None else own[key] * factor
+        for part in (economics.get(name) or {} for name in ("hall", "staff", "services")):
+            for key in part:
+                if "usd" in key and part[key] is not None:
+                    part[key] *= factor
         site = document.get("site", {})
         if site.get("electricity_usd_per_kwh") is not None:
             site["electricity_usd_per_kwh"] *= factor

@@ -96,6 +96,18 @@ def test_the_same_input_gives_the_same_bytes(seed: int) -> None:
 FACTOR = 3.0
 
 
+#: Figures of the site that are prices.
+PRICED = (
+    "colo_wholesale_1mw_plus",
+    "rack_hardware",
+    "staff_cost_loaded",
+    "storage_parallel_fs",
+    "connectivity",
+    "build_capex",
+    "build_capex_global",
+)
+
+
 def _dearer_catalog(factor: float) -> Catalog:
     """The packaged catalogue with every price times a factor."""
     catalog = load_catalog()
@@ -134,7 +146,7 @@ def _dearer_catalog(factor: float) -> Catalog:
             for row in catalog.cooling.values()
         ],
         electricity=[row.model_copy(update=money(row, "price_usd_per_kwh")) for row in catalog.electricity.values()],
-        facility=[figure(catalog.facility[key]) for key in ("colo_wholesale_1mw_plus", "rack_hardware")],
+        facility=[figure(catalog.facility[key]) for key in PRICED],
     )
 
 
