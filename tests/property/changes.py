@@ -172,34 +172,29 @@ def shuffled(random: Random) -> Change:
 
 
 def times_dearer(factor: float) -> Change:
-    """Every price and budget that the instance states, times a factor."""
+    """Every price and budget that the instance states, its own catalogue rows included, times a factor."""
+
+    def dearer(value: Any) -> Any:
+        if isinstance(value, list):
+            return [dearer(one) for one in value]
+        return value * factor if isinstance(value, int | float) else value
+
+    def scale(part: Any) -> None:
+        if isinstance(part, list):
+            for one in part:
+                scale(one)
+        elif isinstance(part, dict):
+            for key, value in part.items():
+                # Names of fields carry their unit, so money is what says so.
+                if "usd" in key.split("_") and not isinstance(value, dict):
+                    part[key] = dearer(value)
+                else:
+                    scale(value)
 
     def apply(document: Document) -> bool:
-        economics = document["economics"]
-        for key in ("colocation_usd_per_kw_month", "rack_usd", "budget_capex_usd", "budget_usd_per_year"):
-            if economics.get(key) is not None:
-                economics[key] *= factor
-        economics["liquid_ready_usd_per_kw"] = economics.get("liquid_ready_usd_per_kw", 450.0) * factor
-        for own in [*economics.get("prices", {}).values(), *economics.get("cooling_prices", {}).values()]:
-            for key in own:
-                if key.endswith(("_usd", "_usd_per_hour", "_usd_per_kw")):
-                    own[key] = None if own[key] is None else own[key] * factor
-        for part in (economics.get(name) or {} for name in ("hall", "staff", "services")):
-            for key in part:
-                if "usd" in key and part[key] is not None:
-                    part[key] *= factor
-        site = document.get("site", {})
-        if site.get("electricity_usd_per_kwh") is not None:
-            site["electricity_usd_per_kwh"] *= factor
-        for key in ("carbon_usd_per_tonne", "water_usd_per_m3"):
-            if economics.get(key) is not None:
-                economics[key] *= factor
-        tariff = site.get("tariff") or {}
-        for part in [tariff, *tariff.get("periods", [])]:
-            for key in part:
-                if key.endswith(("_usd_per_kwh", "usd_per_kwh", "_usd_per_kw_month", "_usd_per_month")):
-                    value = part[key]
-                    part[key] = [one * factor for one in value] if isinstance(value, list) else value * factor
+        # A default that is a price in dollars does not scale with the catalogue, so it is stated.
+        document["economics"].setdefault("liquid_ready_usd_per_kw", 450.0)
+        scale(document)
         return True
 
     return apply

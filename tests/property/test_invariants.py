@@ -147,6 +147,7 @@ def _dearer_catalog(factor: float) -> Catalog:
         ],
         electricity=[row.model_copy(update=money(row, "price_usd_per_kwh")) for row in catalog.electricity.values()],
         facility=[figure(catalog.facility[key]) for key in PRICED],
+        build_costs=[row.model_copy(update=money(row, "usd_per_kw")) for row in catalog.build_costs.values()],
     )
 
 
