@@ -45,6 +45,8 @@ _NARROW: Final = 1e-3
 _FAR: Final = 1e4
 _LEAST_FRACTION: Final = 0.01
 
+#: A floor that a plan reaches holds in spite of the last bits of its sum.
+_ROUNDING: Final = 1e-9
 #: Least cap and largest floor that can be asked for, by unit.
 _LEAST: Final = MappingProxyType({"types": 1.0})
 _MOST: Final = MappingProxyType({"fraction": 1.0, "points": 100.0})
@@ -242,12 +244,23 @@ class _Search:
                 break
             if self._step and not aim.field.is_whole:
                 inner = self._tightest(place, outer, inner)
+            if aim.limit.family == "accuracy":
+                inner = self._at_what_it_reaches(place, outer, inner)
             result += inner
             limit = aim.beyond(self._worst(place, inner), self._step)
         return result
 
     def _worst(self, place: int, found: Sequence[Found]) -> float:
         return self._aims[place].worst([values[place] for _, values in found])
+
+    def _at_what_it_reaches(self, place: int, outer: dict[FieldPath, float], inner: list[Found]) -> list[Found]:
+        """The same under the floor that is reached.
+
+        A recovery step is priced by the chance of needing it at the floor that is asked, so a plan that was found
+        under a lower floor costs more at the accuracy that the point states.
+        """
+        reached = self._worst(place, inner)
+        return self._at(place, {**outer, self._aims[place].field: min(reached, 1.0) * (1.0 - _ROUNDING)}) or inner
 
     def _tightest(self, place: int, outer: dict[FieldPath, float], inner: list[Found]) -> list[Found]:
         """What the tightest limit gives that costs no more: the cost only rises as a limit tightens, so by halving."""
