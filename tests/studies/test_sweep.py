@@ -55,6 +55,16 @@ def test_what_is_reused_is_what_solving_gives(instance: Instance, vary: list[str
     assert reused.solved < reused.count or "tpot" in vary[0]
 
 
+@pytest.mark.parametrize("others", [[], ["h100-80gb-sxm"]])
+def test_a_price_that_brings_servers_to_market_is_no_mere_price(others: list[str]) -> None:
+    """The A800 has no price of its own in the catalogue: without one it is not offered."""
+    instance = small(choices={"accelerators": ["a800-80gb-sxm", *others]})
+    vary = ["economics.prices.a800-80gb-sxm.server_usd=null,10000,250000,400000"]
+    reused = sweep(instance, vary)
+    same_answers(reused, sweep(instance, vary, reuse=False))
+    assert len({row.winner for row in reused.rows}) > 1
+
+
 def test_most_cases_of_a_demand_sweep_are_proven_from_others() -> None:
     found = sweep(small(), [f"{DEMAND}=900:1000:200"])
     assert found.solved <= 10

@@ -99,12 +99,18 @@ class Chain:
         Stopped: ``stop`` said so. InternalError: our own check refused a plan. SolverError: the solver failed.
         """
         if not reuse or self._is_paid_by_level() or self.kind in (Kind.OTHER, Kind.FLEET) or self.options.gap > TIE_GAP:
-            for at in range(len(self.cases)):
-                yield self._told(at, self._solve(at))
+            yield from map(self._solved, range(len(self.cases)))
         elif self.kind is Kind.PRICE:
-            yield from self._between_prices()
+            yield from self._between_prices() if self._offers_the_same() else map(self._solved, range(len(self.cases)))
         else:
             yield from self._tightening()
+
+    def _solved(self, at: int) -> Row:
+        return self._told(at, self._solve(at))
+
+    def _offers_the_same(self) -> bool:
+        """Whether every case offers the same servers: one without a price is not offered, so plans would differ."""
+        return len({tuple(pool.id for pool in case.offer().setting.pools) for case in self.cases}) == 1
 
     def _is_paid_by_level(self) -> bool:
         """Whether servers may be paid by load level: what is had at each level changes with every case."""
