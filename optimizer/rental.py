@@ -4,9 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from optimizer.catalog import Catalog
-from optimizer.catalog.rows import Accelerator, RentalOffer
+from optimizer.catalog.rows import Accelerator, RentalOffer, Term
 from optimizer.instance.model import Instance
 from optimizer.pool import RENTAL_TERMS, Pool, Price, ServerType, Sourcing
+
+#: A stated rent below this share of the cheapest packaged offer is told (see ``doubtful_prices``).
+_PLACEHOLDER = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,51 @@ def rental_offers(instance: Instance, catalog: Catalog) -> dict[str, tuple[Offer
         )
         for accelerator, several in found.items()
     }
+
+
+def doubtful_prices(instance: Instance, catalog: Catalog) -> tuple[str, ...]:
+    """What does not look like a price in rents that the planner states: placeholders, terms in the wrong order.
+
+    A rent below a fifth of the cheapest packaged offer of that accelerator and term, history included, is told: the
+    cheapest packaged offer of an accelerator is itself at least a fifth of their median (a third, but for two). So is a
+    commitment or spot price above the same statement's price on demand. A rent of 0 means sunk and is not told.
+    """
+    stated: list[tuple[str, str, dict[Term, float | None]]] = [
+        (f"economics.prices.{key}", key, {term: getattr(one, f"{term}_usd_per_hour") for term in RENTAL_TERMS})
+        for key, one in instance.economics.prices.items()
+    ]
+    stated += [
+        (f"{row.provider} {row.instance}".strip(), row.accelerator, _prices(row))
+        for row in catalog.rental_offers.values()
+        if row.trust == "user"
+    ]
+    lowest: dict[tuple[str, Term], float] = {}
+    for row in catalog.rental_offers.values() if stated else ():
+        for term, usd in _prices(row).items():
+            if usd is not None and row.trust != "user":
+                lowest[row.accelerator, term] = min(usd, lowest.get((row.accelerator, term), usd))
+    told = []
+    for where, key, prices in stated:
+        on_demand = prices["on_demand"]
+        for term in RENTAL_TERMS:
+            usd = prices[term]
+            if not usd:
+                continue
+            name = term.replace("_", " ")
+            cheapest = lowest.get((key, term))
+            if cheapest is not None and usd < _PLACEHOLDER * cheapest:
+                told.append(
+                    f"{where}: {usd:g} USD per hour {name} is {cheapest / usd:.3g} times below the cheapest "
+                    "packaged offer: a placeholder, or a price of another unit?"
+                )
+            if on_demand and usd > on_demand:
+                told.append(f"{where}: {usd:g} USD per hour {name} is above {on_demand:g} on demand: terms mixed up?")
+    return tuple(told)
+
+
+def _prices(row: RentalOffer) -> dict[Term, float | None]:
+    """Prices of an offer by term."""
+    return {term: row.price_usd_per_accelerator_hour(term) for term in RENTAL_TERMS}
 
 
 def provider_limits(instance: Instance, catalog: Catalog) -> dict[tuple[str, str], int]:

@@ -16,6 +16,7 @@ from optimizer.plan import (
 )
 from optimizer.program_data import ProgramData
 from optimizer.provenance import catalog_sha256, factors_sha256, instance_sha256
+from optimizer.rental import doubtful_prices
 from optimizer.screen import Screened
 from optimizer.setting import electricity_region
 from optimizer.solver import Options
@@ -37,7 +38,7 @@ def search_count(screened: Screened, kept: int) -> SearchCount:
 
 def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
     """What a buyer should know before believing the plan."""
-    told = []
+    told = [*doubtful_prices(data.setting.instance, data.setting.catalog)]
     used = {data.pools[q].server_type.accelerator.id: data.pools[q].server_type.accelerator for q in fleet.servers}
     for key, row in sorted(used.items()):
         if row.confidence == "low":
