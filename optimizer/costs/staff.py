@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from optimizer.catalog.rows import Trust
 from optimizer.costs.figures import figure
@@ -9,6 +10,10 @@ from optimizer.costs.over_time import running
 from optimizer.costs.term import Term
 from optimizer.setting import Setting
 from optimizer.units import W_PER_KW
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 COMPONENT = "staff"
 #: Key of the posts that are paid.
@@ -34,6 +39,14 @@ class StaffNeed:
         if hall_kw > 0.0:
             needed = max(needed, self.hall_minimum)
         return math.ceil(needed / self.step - _ROUNDING) * self.step
+
+    def posts_of(self, accelerators: "NDArray[np.float64]", hall_kw: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        """The same for many fleets at once."""
+        import numpy as np
+
+        needed = self.per_accelerator * accelerators + self.per_hall_kw * hall_kw
+        needed = np.where(hall_kw > 0.0, np.maximum(needed, self.hall_minimum), needed)
+        return np.asarray(np.ceil(needed / self.step - _ROUNDING) * self.step)
 
 
 def staff_need(setting: Setting) -> StaffNeed:

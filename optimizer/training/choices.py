@@ -1,8 +1,7 @@
 """Choices of a job: an option (type, format, count, layout, method) on pools of servers at places, with its cost.
 
 All figures of a choice are known before the program runs, so limits of one job alone are checked here, for all choices
-at once. Over several sites the splits tried are the equal one and those at the ends of what sites cost and hold
-(``_splits``, docs/training.md).
+at once. Over two sites every split is tried, over more what ``splits`` says (docs/training-plans.md).
 """
 
 import math
@@ -19,11 +18,14 @@ from optimizer.instance.model import Instance
 from optimizer.performance.factors import FloatArray
 from optimizer.training.options import Options
 from optimizer.training.prices import IntArray, PoolPrices
+from optimizer.training.splits import splits
 
 #: Limits of one job's fleet, as ``optimizer.limits`` names them.
 FLEET_LIMITS: Final = ("power_kw", "racks", "supply", "budget_capex_usd", "budget_usd")
 #: Counts of servers at which the pools of a site are compared before they are combined with those of others.
 _SHARES: Final = 64
+#: So many pools of a site are combined with those of others without a comparison.
+_ALL_POOLS: Final = 3
 #: Kinds of choices of each of several jobs whose cheapest, smallest and quickest are kept.
 _KINDS_SHARED: Final = 30
 
@@ -162,19 +164,14 @@ def _blocks(instance: Instance, options: Options, prices: dict[tuple[str, str], 
         for site in options.group.sites
     ]
     unit = _unit_servers(options)
-    units = options.servers // unit
+    # Capital and spares of a type differ by split too.
+    limited = instance.economics.budget_capex_usd is not None or bool(instance.choices.supply)
     for pools in _together(by_site):
-        parts = []
-        for first, split in _splits(units, unit, pools):
-            servers = split * unit
-            # What is left over of whole units, idle servers of a stated count, stands at the first site.
-            servers[first] += options.servers - units * unit
-            parts.append(servers)
-        everywhere = np.concatenate(parts, axis=1)
-        fits = np.ones(everywhere.shape[1], dtype=np.bool_)
-        for place, one in enumerate(pools):
-            fits &= (everywhere[place] >= np.tile(unit, len(parts))) & (everywhere[place] <= one.most_servers())
-        yield _block(instance, options, pools, np.tile(rows, len(parts)), everywhere, fits)
+        places, everywhere = splits(pools, options.servers, unit, options.rows.days, every=limited)
+        fits = np.ones(places.size, dtype=np.bool_)
+        for one, servers in zip(pools, everywhere, strict=True):
+            fits &= (servers >= unit[places]) & (servers <= one.most_servers())
+        yield _block(instance, options, pools, places, everywhere, fits)
 
 
 def _together(by_site: list[list[PoolPrices]]) -> Iterator[tuple[PoolPrices, ...]]:
@@ -185,32 +182,9 @@ def _together(by_site: list[list[PoolPrices]]) -> Iterator[tuple[PoolPrices, ...
         yield from product(*(pools if len(pools) < 2 else (pools[0], pools[-1]) for pools in by_site))
 
 
-def _splits(units: IntArray, unit: IntArray, pools: tuple[PoolPrices, ...]) -> Iterator[tuple[int, IntArray]]:
-    """Whole units by site: the equal split, and those where every site but one is at an end.
-
-    The cost of a site is a straight line in its servers between the steps of the fabric's tiers, so a cheapest split
-    has every site but one at one unit, at the last server of a tier, or at what it holds; the one takes the rest.
-    """
-    sites = len(pools)
-    yield 0, np.stack([units // sites + (units % sites > place) for place in range(sites)])
-    ends: list[list[IntArray]] = []
-    for one in pools:
-        most = one.most_servers()
-        counts = [count for count in one.tier_ends() if count < most] + ([most] if math.isfinite(most) else [])
-        ends.append([np.ones_like(units), *(np.floor(count / unit).astype(np.int64) for count in counts)])
-    for rest in range(sites):
-        others = [place for place in range(sites) if place != rest]
-        for chosen in product(*(ends[place] for place in others)):
-            split = np.zeros((sites, units.size), dtype=np.int64)
-            for place, count in zip(others, chosen, strict=True):
-                split[place] = count
-            split[rest] = units - split.sum(axis=0)
-            yield rest, split
-
-
 def _few(pools: list[PoolPrices], options: Options) -> list[PoolPrices]:
     """Of a site's pools the one that draws least, then those that are cheapest at some count, by rising counts."""
-    if len(pools) <= 1:
+    if len(pools) <= _ALL_POOLS:
         return pools
     middle = options.servers.size // 2
     most, days = float(options.servers.max()), options.rows.days[middle : middle + 1]

@@ -90,7 +90,7 @@ class PoolPrices:
             need = staff_need(self.place.setting)
             built = self.place.setting.instance.site.facility == "own_build"
             kw = self.pool.server_kw if built else 0.0
-            return np.array([need.posts(size * one, kw * one) for one in count.ravel()]).reshape(count.shape)
+            return need.posts_of(size * count, kw * count)
         if family == "ManagementServers":
             each = self.instance.economics.services.servers_per_management_server
             return np.ceil(count / (each or 1) - _ROUNDING)
@@ -140,11 +140,19 @@ class PoolPrices:
 
     def usd(self, in_service: IntArray, days: FloatArray) -> FloatArray:
         """Cost of a job of so many servers in service and so many days here, spares included."""
-        total = in_service + self.spares(in_service)
-        cost = np.zeros(np.broadcast_shapes(total.shape, np.shape(days)))
-        for (key, component), usd_per_year in self._by_quantity.items():
-            cost = cost + usd_per_year * self.quantity(key, in_service, total) * self.years(days, component)
+        cost = np.zeros(np.broadcast_shapes(in_service.shape, np.shape(days)))
+        for component, usd_per_year in self.yearly_usd(in_service).items():
+            cost = cost + usd_per_year * self.years(days, component)
         return np.asarray(cost)
+
+    def yearly_usd(self, in_service: IntArray) -> dict[str, FloatArray]:
+        """Cost of a year of so many servers in service, spares included, apart by what is charged for (``years``)."""
+        total = in_service + self.spares(in_service)
+        found: dict[str, FloatArray] = {}
+        for (key, component), usd_per_year in self._by_quantity.items():
+            usd = usd_per_year * self.quantity(key, in_service, total)
+            found[component] = found[component] + usd if component in found else usd
+        return found
 
     @cached_property
     def _by_quantity(self) -> dict[tuple[QuantityKey, str], float]:
@@ -187,6 +195,10 @@ class PoolPrices:
 
     def most_servers(self) -> float:
         """Servers in service that the place's power and racks leave room for, spares stand beside them."""
+        return self._most_servers
+
+    @cached_property
+    def _most_servers(self) -> float:
         site = self.place.site
         if not self.pool.is_bought:
             return math.inf
