@@ -122,6 +122,9 @@ def build_setting(instance: Instance, catalog: Catalog) -> Setting:
     offers = rental_offers(instance, catalog)
     limits = provider_limits(instance, catalog)
     owned = {catalog.resolve_accelerator(one.accelerator) for one in instance.inventory}
+    chosen = chosen_accelerators(instance, catalog)
+    # What is owned and not chosen is kept or not, and never had anew.
+    offers = {key: several for key, several in offers.items() if key in chosen}
     server_types = tuple(_server_types(instance, catalog, offers, owned))
     fabrics = {
         speed: catalog.fabric_for(speed)
@@ -165,7 +168,7 @@ def _server_types(
         row = catalog.accelerators[key]
         own = instance.economics.prices.get(key)
         rents: dict[int, dict[Sourcing, Price]] = {}
-        for offer in offers.get(key, ()) if key in chosen else ():
+        for offer in offers.get(key, ()):
             if offer.term != "spot" or "spot" in instance.choices.sourcing:
                 # Cheapest first.
                 rents.setdefault(offer.accelerators, {}).setdefault(offer.term, offer.price)

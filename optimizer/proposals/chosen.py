@@ -19,7 +19,8 @@ _AIR, _LIQUID = "air_containment_econ", "d2c_1p"
 class Run:
     """Replicas of one deployment in one pool; ``concurrency`` is None where it is still to be found.
 
-    Of units of two roles the degrees are of ``decode_replicas``, ``prefill_layout`` is that of ``prefill_replicas``.
+    ``replicas_by_level`` is that of a plan whose servers are paid by level, else empty. Of units of two roles the
+    degrees are of ``decode_replicas``, ``prefill_layout`` is that of ``prefill_replicas``.
     """
 
     place: str
@@ -38,6 +39,7 @@ class Run:
     prefill_layout: tuple[int, int, int, int] = (0, 0, 0, 0)
     prefill_replicas: int = 0
     decode_replicas: int = 1
+    replicas_by_level: tuple[int, ...] = ()
 
     @property
     def layout(self) -> tuple[int, int, int, int]:
@@ -52,7 +54,7 @@ class Run:
 
 @dataclass(slots=True)
 class Stand:
-    """Servers of one pool, spares included."""
+    """Servers of one pool, spares included; ``servers_by_level`` as of a plan that pays them by level, else empty."""
 
     accelerator: str
     accelerators_per_server: int
@@ -60,6 +62,7 @@ class Stand:
     cooling: str | None
     servers: int = 0
     spare: int = 0
+    servers_by_level: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +155,20 @@ def chosen_of_plan(plan: Plan) -> Chosen:
             (0, 0, 0, 0) if one.prefill is None else _degrees(one.prefill),
             0 if one.prefill is None else one.prefill.replicas,
             one.decode_replicas,
+            one.replicas_by_level,
         )
         for place, one in enumerate(plan.deployments)
     )
     stands = {
-        one.pool: Stand(one.accelerator, one.accelerators_per_server, one.sourcing, one.cooling, one.servers, one.spare)
+        one.pool: Stand(
+            one.accelerator,
+            one.accelerators_per_server,
+            one.sourcing,
+            one.cooling,
+            one.servers,
+            one.spare,
+            one.servers_by_level,
+        )
         for one in plan.servers
     }
     return Chosen(plan.name, False, runs, stands, plan.packing)

@@ -19,7 +19,7 @@ from optimizer.models import served_model
 from optimizer.offer import deployment_id, make_offer, program_data
 from optimizer.performance.factors import factors_with
 from optimizer.plan import Headroom, PackedServers, Plan
-from optimizer.program_data import ALWAYS, ProgramData
+from optimizer.program_data import ALWAYS, Pair, ProgramData
 from optimizer.proposals.chosen import Chosen, Run, chosen_of, chosen_of_plan, narrowed, outside
 from optimizer.proposals.shape import Proposal
 from optimizer.rates import Counts, serving_rates
@@ -286,11 +286,13 @@ def _roomy(data: ProgramData, chosen: Chosen) -> ProgramData:
 def _fleet(
     data: ProgramData, candidates: Candidates, chosen: Chosen, rows: list[int], concurrency: dict[int, int]
 ) -> Fleet:
-    replicas: dict[tuple[str, str], int] = {}
-    for run, row in zip(chosen.runs, rows, strict=True):
-        pair = deployment_id(candidates, row, concurrency[row]), run.pool
+    names = [
+        (deployment_id(candidates, row, concurrency[row]), run.pool) for run, row in zip(chosen.runs, rows, strict=True)
+    ]
+    replicas: dict[Pair, int] = {}
+    for run, pair in zip(chosen.runs, names, strict=True):
         replicas[pair] = replicas.get(pair, 0) + run.replicas
-    running, used = by_level(data, replicas)
+    running, used = _stated_by_level(data, chosen, replicas, names) or by_level(data, replicas)
     always = {pair: count for pair, count in replicas.items() if pair not in running}
     return Fleet(
         {pair: max(running.get(pair, (count,))) for pair, count in replicas.items()},
@@ -301,6 +303,38 @@ def _fleet(
         running,
         used,
     )
+
+
+def _stated_by_level(
+    data: ProgramData, chosen: Chosen, replicas: dict[Pair, int], names: list[Pair]
+) -> tuple[dict[Pair, tuple[int, ...]], dict[str, tuple[int, ...]]] | None:
+    """(replicas, servers) by level as the proposal, a plan, has them; None where it has none that carry this load.
+
+    Which of several servers paid by level serve a level is a choice of the plan: one that is not the cheapest at the
+    peak may be it in a valley.
+    """
+    levels = list(data.billed_levels.values())
+    running: dict[Pair, tuple[int, ...]] = {}
+    for run, pair in zip(chosen.runs, names, strict=True):
+        if pair[1] in data.elastic:
+            if len(run.replicas_by_level) != len(levels):
+                return None
+            before = running.get(pair, (0,) * len(levels))
+            running[pair] = tuple(a + b for a, b in zip(before, run.replicas_by_level, strict=True))
+    if not running:
+        return None
+    always = {pair: count for pair, count in replicas.items() if pair not in running}
+    counts = Counts(always, running)
+    for place, level in enumerate(levels):
+        for b, demand in enumerate(data.demand):
+            carried = sum(
+                counts.at(pair, place) * data.pair_capacity(*pair)
+                for pair in counts.pairs()
+                if data.deployments[pair[0]].class_index == b
+            )
+            if carried < level.fraction * demand * (1.0 - _SLACK):
+                return None
+    return running, {q: chosen.stands[q].servers_by_level for q in {q for _, q in running}}
 
 
 def _fillings(

@@ -10,6 +10,7 @@ from optimizer.instance.choices import RecoveryStepName, Sourcing
 from optimizer.instance.known import named_row
 from optimizer.instance.model import Instance
 from optimizer.instance.problems import nearest
+from optimizer.pool import Pool
 from optimizer.setting import Setting
 
 #: Keys that name rows of the catalogue: key -> (table, field of choices).
@@ -63,13 +64,25 @@ class Asked:
         return instance.model_copy(update={"choices": instance.choices.model_copy(update=update)})
 
     def restricted(self, setting: Setting) -> Setting:
-        """The setting with the pools of the server types that are asked about alone."""
-        if not self.server_types:
-            return setting
+        """The setting with the pools that are asked about alone, whatever is owned of others."""
         from dataclasses import replace
 
-        pools = tuple(pool for pool in setting.pools if pool.server_type.id in self.server_types)
-        return replace(setting, pools=pools)
+        allowed = {
+            name: {setting.catalog.resolve_accelerator(str(one)) if name == "accelerators" else one for one in members}
+            for name, members in self.choices.items()
+        }
+
+        def stays(pool: Pool) -> bool:
+            things = {
+                "accelerators": pool.server_type.accelerator.id,
+                "sourcing": pool.sourcing,
+                # Rented servers are cooled elsewhere.
+                **({} if pool.cooling is None else {"cooling": pool.cooling.id}),
+            }
+            of_type = not self.server_types or pool.server_type.id in self.server_types
+            return of_type and all(thing in allowed.get(name, {thing}) for name, thing in things.items())
+
+        return replace(setting, pools=tuple(pool for pool in setting.pools if stays(pool)))
 
 
 def read_asked(text: str, instance: Instance) -> Asked:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from optimizer.catalog import load_catalog
 from optimizer.costs import rent
 from optimizer.costs.finance import present_worth_factor
 from optimizer.costs.owned import replaced_fraction
@@ -13,6 +14,7 @@ from optimizer.pools import undominated_offers
 from optimizer.setting import build_setting
 from optimizer.units import HOURS_PER_YEAR
 from tests.core.hand import catalog, data_of, instance, offered, rented, server_type, setting_of, solve
+from tests.core.real import small
 
 #: Load of a day as a share of a peak of 12 servers: (share, hours).
 DAY = ((1.0, 3), (0.75, 6), (0.5, 5), (0.25, 10))
@@ -92,3 +94,13 @@ def test_successors_are_paid_in_the_years_after_the_end_of_life(rate: float, hor
     assert replaced_fraction(rate, horizon, left) == pytest.approx(later / present_worth_factor(horizon, 0.0, rate))
     assert replaced_fraction(rate, horizon, horizon) == 0.0
     assert replaced_fraction(rate, horizon, horizon + 3) == 0.0
+
+
+def test_what_is_owned_and_not_chosen_is_kept_and_never_rented_or_bought() -> None:
+    owned = {"accelerator": "h100-80gb-sxm", "servers": 2, "cooling": "air_containment_econ"}
+    owned["remaining_life_years"] = 3.0
+    instance = small(
+        choices={"accelerators": ["l40s"], "sourcing": ["buy", "on_demand", "reserved_3yr"]}, inventory=[owned]
+    )
+    ways = {pool.sourcing for pool in build_setting(instance, load_catalog()).pools if "h100" in pool.id}
+    assert ways == {"owned"}

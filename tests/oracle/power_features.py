@@ -56,9 +56,9 @@ def _tariff(random: Random) -> dict[str, Any]:
 
 def add_cap(random: Random, document: dict[str, Any], tonnes: float, cubic_metres: float) -> None:
     """A cap around what the cheapest fleet causes when idle."""
-    if random.random() < 0.2 and tonnes:
+    if random.random() < 0.3 and tonnes:
         document["site"]["carbon_tonnes_per_year"] = float(f"{tonnes * random.uniform(0.8, 2.0):.5g}")
-    elif random.random() < 0.25 and cubic_metres:
+    elif random.random() < 0.4 and cubic_metres:
         document["site"]["water_m3_per_year"] = float(f"{cubic_metres * random.uniform(0.5, 2.0):.5g}")
 
 

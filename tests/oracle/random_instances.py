@@ -304,7 +304,7 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
     if random.random() < 0.3:
         economics["rack_usd"] = random.choice((0.0, 3000.0, 20_000.0))
     # A hall's fixed cost would decide every small fleet alone; most planners here have own figures.
-    for option in {*choices["cooling"], "air_containment_econ"}:
+    for option in sorted({*choices["cooling"], "air_containment_econ"}):
         if random.random() < 0.7:
             own = {"fixed_usd": random.choice((0.0, 2000.0, 20_000.0))}
             if random.random() < 0.5:

@@ -63,7 +63,7 @@ def add_site(random: Random, document: dict[str, Any]) -> None:
 
 def add_floor(random: Random, document: dict[str, Any], racks: int) -> None:
     """A floor around what the cheapest fleet takes."""
-    if racks and random.random() < 0.2:
+    if racks and random.random() < 0.3:
         document["site"]["floor_m2"] = round(2.5 * racks * random.uniform(0.7, 1.5), 1)
 
 
