@@ -1,6 +1,7 @@
 """Ways to get servers: the committed share against the newsvendor, offers with limits, successors of owned servers."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -97,10 +98,16 @@ def test_successors_are_paid_in_the_years_after_the_end_of_life(rate: float, hor
 
 
 def test_what_is_owned_and_not_chosen_is_kept_and_never_rented_or_bought() -> None:
-    owned = {"accelerator": "h100-80gb-sxm", "servers": 2, "cooling": "air_containment_econ"}
-    owned["remaining_life_years"] = 3.0
-    instance = small(
-        choices={"accelerators": ["l40s"], "sourcing": ["buy", "on_demand", "reserved_3yr"]}, inventory=[owned]
-    )
+    owned = {
+        "accelerator": "h100-80gb-sxm",
+        "servers": 2,
+        "cooling": "air_containment_econ",
+        "remaining_life_years": 3.0,
+    }
+    sections: dict[str, Any] = {
+        "choices": {"accelerators": ["l40s"], "sourcing": ["buy", "on_demand", "reserved_3yr"]},
+        "inventory": [owned],
+    }
+    instance = small(**sections)
     ways = {pool.sourcing for pool in build_setting(instance, load_catalog()).pools if "h100" in pool.id}
     assert ways == {"owned"}
