@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from optimizer.diagnosis import Diagnosis
     from optimizer.proposals.result import Evaluation
     from optimizer.proposals.shape import Proposal
+    from optimizer.proposals.training_shape import TrainingProposal
     from optimizer.whynot.result import WhyNot
 
 __all__ = ["Solved", "evaluate", "load", "resolved", "solve", "why_not"]
@@ -138,7 +139,7 @@ def solve(
     dominate: bool = True,
     runners_up: int = 0,
     distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
-    baseline: "Literal['naive'] | Proposal | Plan | None" = None,
+    baseline: "Literal['naive'] | Proposal | TrainingProposal | Plan | None" = None,
     tell: Callable[[int, str], None] = lambda _count, _words: None,
 ) -> Solved:
     """The cheapest cluster that provably meets every limit, or why there is none.
@@ -162,10 +163,11 @@ def solve(
     the plan.
     """
     if instance.workload.kind == "training":
-        if runners_up or baseline is not None:
-            serving_only(instance, "--runners-up" if runners_up else "--baseline")
+        if runners_up:
+            serving_only(instance, "--runners-up")
         return _solve_training(
             resolved(instance, instance_path),
+            baseline,
             time_limit_s=time_limit_s,
             gap=gap,
             threads=threads,
@@ -247,7 +249,7 @@ def solve(
 
 def evaluate(
     instance: Instance,
-    proposal: "Proposal | Plan",
+    proposal: "Proposal | TrainingProposal | Plan",
     *,
     instance_path: Path | None = None,
     file: str = "proposal",
@@ -268,11 +270,10 @@ def evaluate(
     InputError: the proposal contradicts itself, cannot be had, or no engine starts it. InternalError: our own check
     refused its figures.
     """
-    from optimizer.proposals.evaluation import evaluated
+    from optimizer.proposals.kinds import evaluated
     from optimizer.proposals.telling import evaluation
     from optimizer.solver import Options
 
-    serving_only(instance, "evaluate")
     given = instance.solver
     options = Options(
         given.gap, given.time_limit_s if time_limit_s is None else time_limit_s, given.threads, given.seed
@@ -299,24 +300,37 @@ def serving_only(instance: Instance, what: str) -> None:
         raise UsageProblems((Problem("E-WHYNOT-514", what, found=found, allowed="must be serving: it knows no other"),))
 
 
-def _solve_training(instance: Instance, **given: Any) -> Solved:
+def _solve_training(
+    instance: Instance,
+    baseline: "Literal['naive'] | Proposal | TrainingProposal | Plan | None",
+    *,
+    stop: Callable[[], bool] | None,
+    **given: Any,
+) -> Solved:
     """A plan for training, verified, or why there is none; its modules are loaded for this kind of work only."""
-    from optimizer.training.answer import solve_training
+    from optimizer.training.answer import options_from, solve_training
     from optimizer.verify import verify
 
-    found = solve_training(instance, **given)
+    found = solve_training(instance, stop=stop, **given)
     if found.plan is None:
         return Solved(None, found.diagnosis, EXIT_INFEASIBLE, found.timing)
     clock = _Clock()
     clock.seconds.update(found.timing)
-    findings = verify(found.plan)
+    plan = found.plan
+    if baseline is not None:
+        from optimizer.proposals.baseline import baseline_of
+
+        options = options_from(instance, given["time_limit_s"], given["gap"], given["threads"], given["seed"])
+        plan = plan.model_copy(update={"baseline": baseline_of(instance, plan, baseline, options, stop)})
+        clock.lap("baseline")
+    findings = verify(plan)
     clock.lap("verify")
     if findings:
         raise InternalError(
             "the plan does not stand up to its own check:\n" + "\n".join(str(one) for one in findings[:20])
         )
-    exit_code = EXIT_PROVEN if found.plan.outcome.holds == "proven" else EXIT_STOPPED
-    return Solved(found.plan, None, exit_code, clock.seconds)
+    exit_code = EXIT_PROVEN if plan.outcome.holds == "proven" else EXIT_STOPPED
+    return Solved(plan, None, exit_code, clock.seconds)
 
 
 def why_not(

@@ -393,6 +393,21 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "Two groups describe the same deployment differently.",
         "Give them the same requests in flight.",
     ),
+    (
+        "E-PROPOSAL-400",
+        "A plan is held against an instance of another kind of work.",
+        "Evaluate a plan for training against an instance that trains, and one for serving against one that serves.",
+    ),
+    (
+        "E-PROPOSAL-401",
+        "The layout of a job does not suit its model, its batch or its servers.",
+        "Choose degrees that the message allows, or leave the degree out: then the quickest one is taken.",
+    ),
+    (
+        "E-PROPOSAL-402",
+        "A job of a proposal starts on a day on which it cannot.",
+        "Choose a day that the message allows, or leave start_day out.",
+    ),
     ("E-PROPOSAL-507", "The plan in place of a proposal cannot be read.", "Solve its instance again."),
     (
         "E-WHYNOT-510",

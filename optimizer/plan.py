@@ -284,8 +284,12 @@ class Baseline(Shape):
     extra_capital_usd: float | None = Field(description="What the plan takes more at the start, USD.")
     payback_months: int | None = Field(
         description="First month by whose end the plan has cost no more in all; 0: it takes no more capital and costs"
-        " less; null: not within the horizon."
+        " less; null: not within the horizon, or a run, which is paid once."
     )
+    usd: float | None = Field(None, description="Training: whole cost of its runs.")
+    days: float | None = Field(None, description="Training: day on which its last job is done.")
+    saving_usd: float | None = Field(None, description="Training: what the plan's runs cost less in all.")
+    saving_days: float | None = Field(None, description="Training: how much sooner the plan's last job is done.")
 
 
 class DefaultedField(Shape):

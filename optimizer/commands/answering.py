@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from optimizer.instance.model import Instance
     from optimizer.plan import Plan
     from optimizer.proposals.shape import Proposal
+    from optimizer.proposals.training_shape import TrainingProposal
 
 _LIBRARIES: Final = ("highspy", "numpy", "pyomo")
 
@@ -29,7 +30,7 @@ def solve(
     stop: Callable[[], bool] | None = None,
     runners_up: int = 0,
     distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
-    baseline: "Literal['naive'] | Proposal | Plan | None" = None,
+    baseline: "Literal['naive'] | Proposal | TrainingProposal | Plan | None" = None,
     quiet: bool = False,
 ) -> "Solved":
     """Solve an instance; options that are None are those of the instance."""

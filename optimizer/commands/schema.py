@@ -17,7 +17,7 @@ def schema(what: str) -> int:
         talk.data(INSTANCE_SCHEMA.read_text(encoding="utf-8"))
         return 0
     if what == "proposal":
-        from optimizer.proposals.shape import schema as of_proposal
+        from optimizer.proposals.kinds import schema as of_proposal
 
         talk.data(as_text(of_proposal()))
         return 0

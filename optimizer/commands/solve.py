@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from optimizer.instance.model import Instance
     from optimizer.plan import Plan
     from optimizer.proposals.shape import Proposal
+    from optimizer.proposals.training_shape import TrainingProposal
 
 
 @click.command()
@@ -131,7 +132,7 @@ def read(path: Path) -> "Instance":
         raise click.UsageError(f"no verb and no file {str(path)!r}. Did you mean `optimize {verb}`?") from None
 
 
-def _baseline(given: str, instance: "Instance") -> "Literal['naive'] | Proposal | Plan":
+def _baseline(given: str, instance: "Instance") -> "Literal['naive'] | Proposal | TrainingProposal | Plan":
     """The baseline that was asked for: the word, or what a file holds."""
     if given == "naive":
         return "naive"

@@ -2,29 +2,30 @@
 
 from typing import Literal
 
-from optimizer.answer import Stop, summary
+from optimizer.answer import Stop
 from optimizer.costs.payback import break_even_month
 from optimizer.instance.model import Instance
 from optimizer.plan import Baseline, Bill, Headroom, Plan
-from optimizer.proposals.evaluation import Evaluated, evaluated
-from optimizer.proposals.naive import RULE, naive_plan
+from optimizer.proposals.broken import Evaluated
+from optimizer.proposals.kinds import evaluated, naive, summary_of
 from optimizer.proposals.shape import Proposal
+from optimizer.proposals.training_shape import TrainingProposal
 from optimizer.solver import Options
 
 
 def baseline_of(
     instance: Instance,
     plan: Plan,
-    given: Literal["naive"] | Proposal | Plan,
+    given: Literal["naive"] | Proposal | TrainingProposal | Plan,
     options: Options,
     stop: Stop | None,
 ) -> Baseline:
     """The row of the naive choice, of a proposal or of another plan beside a plan. ``instance`` is resolved."""
     if given == "naive":
-        found, reason = naive_plan(instance, options, stop)
+        found, rule, reason = naive(instance, options, stop)
         if found is None:
-            return missing("naive", RULE, reason)
-        return beside(plan, found, name="naive", rule=RULE, broken=(), is_owned=False)
+            return missing("naive", rule, reason)
+        return beside(plan, found, name="naive", rule=rule, broken=(), is_owned=False)
     return beside_proposal(plan, evaluated(instance, given, options), given.name)
 
 
@@ -37,10 +38,14 @@ def beside(plan: Plan, other: Plan, *, name: str, rule: str, broken: tuple[Headr
     extra = mine.capital_usd - (0.0 if is_owned else theirs.capital_usd)
     rate = plan.instance.economics.discount_rate
     at_once = extra <= 0.0 and saving >= 0.0
+    # A run is paid once: there are no yearly savings that pay a purchase back.
+    payback = (
+        None if plan.training is not None else 0 if at_once else break_even_month(plan, other, rate, is_paid=is_owned)
+    )
     return Baseline(
         name=name,
         rule=rule,
-        summary=summary(other),
+        summary=summary_of(other),
         reason="",
         broken=tuple(said(row) for row in broken),
         is_owned=is_owned,
@@ -54,8 +59,22 @@ def beside(plan: Plan, other: Plan, *, name: str, rule: str, broken: tuple[Headr
         saving_fraction=saving / counted if counted else 0.0,
         saving_kw=other.power_kw - plan.power_kw,
         extra_capital_usd=extra,
-        payback_months=0 if at_once else break_even_month(plan, other, rate, is_paid=is_owned),
+        payback_months=payback,
+        **_of_runs(plan, other, counted),
     )
+
+
+def _of_runs(plan: Plan, other: Plan, counted_usd_per_year: float) -> dict[str, float | None]:
+    """Whole cost and days of the baseline's runs, and what the plan saves of both."""
+    if plan.training is None or other.training is None:
+        return dict.fromkeys(("usd", "days", "saving_usd", "saving_days"))
+    annuity = plan.bill.usd_per_year / plan.training.usd if plan.training.usd else 1.0
+    return {
+        "usd": other.training.usd,
+        "days": other.training.days,
+        "saving_usd": counted_usd_per_year / annuity - plan.training.usd,
+        "saving_days": other.training.days - plan.training.days,
+    }
 
 
 def missing(name: str, rule: str, reason: str) -> Baseline:
@@ -78,6 +97,10 @@ def missing(name: str, rule: str, reason: str) -> Baseline:
         saving_kw=None,
         extra_capital_usd=None,
         payback_months=None,
+        usd=None,
+        days=None,
+        saving_usd=None,
+        saving_days=None,
     )
 
 

@@ -12,7 +12,7 @@ from optimizer.proposals.shape import Group, Proposal
 from optimizer.setting import ServerType, Setting
 
 #: Cooling of bought servers where a proposal names none: ordinary air, or cold plates for what is built for liquid.
-_AIR, _LIQUID = "air_containment_econ", "d2c_1p"
+AIR, LIQUID = "air_containment_econ", "d2c_1p"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def narrowed(instance: Instance, proposal: Proposal | Plan) -> Instance:
         usual: set[str] = set()
     else:
         runs = servers = proposal.groups
-        usual = {_AIR, _LIQUID}
+        usual = {AIR, LIQUID}
     cooling = usual | {one.cooling for one in servers if one.cooling is not None}
 
     def of(name: str, among: tuple[object, ...] = runs) -> tuple[object, ...]:
@@ -298,7 +298,7 @@ class _Filling:
         if group.sourcing != "buy":
             return None
         needs = server_type.accelerator.liquid_cooling == "required"
-        return group.cooling or (_LIQUID if needs else _AIR)
+        return group.cooling or (LIQUID if needs else AIR)
 
     def _pool(self, place: str, group: Group, server_type: ServerType) -> str | None:
         from optimizer.setting import can_cool

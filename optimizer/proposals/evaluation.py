@@ -4,7 +4,7 @@ Nothing is searched but the requests in flight where the proposal leaves them op
 numbers are checked by ``optimizer.verify`` all the same.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from optimizer.errors import InputError, InternalError, Problem
 from optimizer.extract import make_plan
 from optimizer.fleet import Fleet
 from optimizer.instance.model import Instance
-from optimizer.limits import LIMITS, limit
 from optimizer.models import served_model
 from optimizer.offer import deployment_id, make_offer, program_data
 from optimizer.performance.factors import factors_with
-from optimizer.plan import Headroom, PackedServers, Plan
+from optimizer.plan import PackedServers, Plan
 from optimizer.program_data import ALWAYS, Pair, ProgramData
+from optimizer.proposals.broken import Evaluated, is_broken, tells_a_break
 from optimizer.proposals.chosen import Chosen, Run, chosen_of, chosen_of_plan, narrowed, outside
 from optimizer.proposals.shape import Proposal
 from optimizer.rates import Counts, serving_rates
@@ -28,24 +28,7 @@ from optimizer.screen import Screened, class_demand, demand_weights, screen
 from optimizer.setting import Setting, bought_pool, build_setting
 from optimizer.simple_plan import by_level
 from optimizer.solver import Options, Outcome, Reason, solver_name
-from optimizer.verify import Finding, verify
-
-#: Where the checker says that a limit is broken.
-_LIMIT_PATHS = frozenset(f"headroom[{one.name}]" for one in LIMITS)
-#: Relative slack of limits, as the checker's; counts have none.
-_SLACK = 1e-6
-_COUNTS = frozenset({"racks", "supply", "accelerator_types", "spare_servers"})
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """A proposal as a plan, the limits it breaks, and what it uses outside the instance's choices (field, value)."""
-
-    plan: Plan
-    broken: tuple[Headroom, ...]
-    outside: tuple[tuple[str, str], ...]
-    is_owned: bool
-    told: tuple[str, ...]
+from optimizer.verify import verify
 
 
 def evaluated(instance: Instance, proposal: Proposal | Plan, options: Options, *, file: str = "proposal") -> Evaluated:
@@ -72,13 +55,6 @@ def evaluated(instance: Instance, proposal: Proposal | Plan, options: Options, *
     _checked(plan, file)
     broken = tuple(row for row in plan.headroom if is_broken(row))
     return Evaluated(plan, broken, tuple(outside(instance, chosen, setting)), chosen.is_owned, told)
-
-
-def is_broken(row: Headroom) -> bool:
-    """Whether a limit does not hold."""
-    slack = 0.0 if row.limit in _COUNTS else _SLACK * abs(row.needed)
-    over = row.reached - row.needed if limit(row.limit).direction == "<=" else row.needed - row.reached
-    return over > slack
 
 
 def _with_pools(setting: Setting, chosen: Chosen, file: str) -> Setting:
@@ -376,17 +352,8 @@ def _checked(plan: Plan, file: str) -> None:
                 ),
             )
         )
-    wrong = [one for one in findings if not _tells_a_break(one)]
+    wrong = [one for one in findings if not tells_a_break(one)]
     if wrong:
         raise InternalError(
             "a proposal's figures do not stand up to our own check:\n" + "\n".join(str(one) for one in wrong[:20])
         )
-
-
-def _tells_a_break(finding: Finding) -> bool:
-    """Whether a finding says that a limit is broken, and not that a number is wrong."""
-    return (
-        (finding.code == "V-LIMIT" and finding.path in _LIMIT_PATHS)
-        or (finding.code == "V-RATE" and finding.path.startswith("levels["))
-        or finding.code in ("V-SPARE", "V-RACK")
-    )

@@ -15,6 +15,7 @@ from optimizer.proposals.shape import HEAD_KEYS, Group, Proposal, schema
 if TYPE_CHECKING:
     from optimizer.instance.model import Instance
     from optimizer.plan import Plan
+    from optimizer.proposals.training_shape import TrainingProposal
 
 #: Names that a group takes from the catalogue: key -> table.
 _NAMED: Final = {
@@ -25,8 +26,8 @@ _NAMED: Final = {
 }
 
 
-def read_proposal(path: Path, instance: "Instance") -> "Proposal | Plan":
-    """Read a proposal for an instance, or a plan.
+def read_proposal(path: Path, instance: "Instance") -> "Proposal | TrainingProposal | Plan":
+    """Read a proposal for an instance, or a plan. Which form it has follows from the instance's kind of work.
 
     Raises
     ------
@@ -35,12 +36,16 @@ def read_proposal(path: Path, instance: "Instance") -> "Proposal | Plan":
     return read_proposal_text(read_json_text(path, str(path)), str(path), instance)
 
 
-def read_proposal_text(text: str, file_name: str, instance: "Instance") -> "Proposal | Plan":
+def read_proposal_text(text: str, file_name: str, instance: "Instance") -> "Proposal | TrainingProposal | Plan":
     """Read a proposal or a plan from its text; ``file_name`` is its name in messages."""
     source = json_object(text, file_name)
     value: dict[str, Any] = source.scanned.value
     if "provenance" in value and "bill" in value:
-        return _plan(text, file_name)
+        return _of_kind(_plan(text, file_name), file_name, instance)
+    if instance.workload.kind == "training":
+        from optimizer.proposals.training_reading import training_proposal
+
+        return training_proposal(source, instance)
     form = "Proposal" if "groups" in value else "FlatProposal"
     checker = Checker(schema())
     found = list(checker.check(value, form, ("proposal",)))
@@ -106,6 +111,16 @@ def _resolved(group: Group, own: Any) -> Group:
         if name is not None:
             update[key] = named_row(table, name, _own_ids(own, table), (key,), "E-PROPOSAL-007")[0]
     return group.model_copy(update=update)
+
+
+def _of_kind(plan: "Plan", file_name: str, instance: "Instance") -> "Plan":
+    """The plan, where it does the same kind of work as the instance."""
+    wanted, found = instance.workload.kind, plan.instance.workload.kind
+    if wanted != found:
+        allowed = f"must be a plan for {wanted}, as the instance is"
+        problem = Problem("E-PROPOSAL-400", file_name, found=f"a plan for {found}", allowed=allowed)
+        raise InputError((problem,))
+    return plan
 
 
 def _plan(text: str, file_name: str) -> "Plan":

@@ -44,6 +44,10 @@ class Distance(Shape):
     extra_capital_usd: float
     extra_accelerators: int
     extra_power_kw: float
+    usd: float | None = Field(None, description="Training: whole cost of the optimum's jobs.")
+    days: float | None = Field(None, description="Training: day on which the optimum's last job is done.")
+    extra_usd: float | None = Field(None, description="Training: what the proposal's jobs cost more in all.")
+    extra_days: float | None = Field(None, description="Training: how much later the proposal's last job is done.")
 
 
 class Evaluation(Shape):

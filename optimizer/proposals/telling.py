@@ -2,11 +2,12 @@
 
 from typing import Literal
 
-from optimizer.answer import summary
 from optimizer.instance.model import Instance
 from optimizer.plan import Plan
+from optimizer.plan_training import TrainingPlan
 from optimizer.proposals.baseline import said
-from optimizer.proposals.evaluation import Evaluated
+from optimizer.proposals.broken import Evaluated
+from optimizer.proposals.kinds import summary_of
 from optimizer.proposals.result import BrokenLimit, Distance, Evaluation, OutsideChoice
 
 
@@ -61,7 +62,7 @@ def distance_to(best: Plan, plan: Plan) -> Distance:
         components[key] = after - before
     extra = mine.usd_per_year - theirs.usd_per_year
     return Distance(
-        summary=summary(best),
+        summary=summary_of(best),
         holds="proven" if best.outcome.holds == "proven" else "feasible",
         usd_per_hour=theirs.usd_per_hour,
         usd_per_year=theirs.usd_per_year,
@@ -74,4 +75,15 @@ def distance_to(best: Plan, plan: Plan) -> Distance:
         extra_capital_usd=mine.capital_usd - theirs.capital_usd,
         extra_accelerators=plan.accelerators - best.accelerators,
         extra_power_kw=plan.power_kw - best.power_kw,
+        **({} if best.training is None or plan.training is None else _of_runs(best.training, plan.training)),
     )
+
+
+def _of_runs(best: TrainingPlan, plan: TrainingPlan) -> dict[str, float]:
+    """Days and whole cost of the optimum's jobs, and how far the plan's are from them."""
+    return {
+        "usd": best.usd,
+        "days": best.days,
+        "extra_usd": plan.usd - best.usd,
+        "extra_days": plan.days - best.days,
+    }

@@ -46,11 +46,13 @@ def _rendered_training(plan: Plan, lines: list[str], width: int) -> str:
 
     for group in plan.servers:
         lines += server_lines(group, width)
-    lines += training.job_lines(plan, width)
-    lines += training.site_lines(plan, width)
-    lines += training.cost_lines(plan, width)
+    lines += training.run_lines(plan, width)
     lines += ["", *limits(plan, width)]
-    lines += training.next_best_lines(plan, width)
+    lines += _ranked(plan.ranking, width) if plan.ranking else training.next_best_lines(plan, width)
+    if plan.baseline is not None:
+        from optimizer.report.evaluation import baseline_lines
+
+        lines += baseline_lines(plan.baseline, width)
     lines += training.footer_lines(plan, width)
     return "\n".join(lines) + "\n"
 

@@ -102,6 +102,11 @@ def cost_lines(plan: Plan, width: int) -> list[str]:
     return [*lines, *(wrapped("", shown, width) if shown else [])]
 
 
+def run_lines(plan: Plan, width: int) -> list[str]:
+    """Jobs, sites and cost."""
+    return [*job_lines(plan, width), *site_lines(plan, width), *cost_lines(plan, width)]
+
+
 def next_best_lines(plan: Plan, width: int) -> list[str]:
     """The cheapest plans without something this one uses."""
     lines: list[str] = []

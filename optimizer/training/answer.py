@@ -22,8 +22,8 @@ from optimizer.training.program import Run, TrainingProgram, build_program
 
 Stop = Callable[[], bool]
 #: Choices of a job in the program: of one job alone only the cheapest can be chosen; several share fleets.
-_KEPT_ALONE: Final = 100
-_KEPT_SHARED: Final = 60
+KEPT_ALONE: Final = 100
+KEPT_SHARED: Final = 60
 #: Plans within this share of the least cost count as equal.
 TIE: Final = 1e-6
 
@@ -95,7 +95,7 @@ def search(instance: Instance, catalog: Catalog | None = None) -> Searched:
     prices = pool_prices(instance, places)
     groups = groups_of(instance)
     types = {one.pool.server_type.id: one.pool.server_type for one in prices.values()}
-    keep = _KEPT_ALONE if len(jobs) == 1 else _KEPT_SHARED
+    keep = KEPT_ALONE if len(jobs) == 1 else KEPT_SHARED
     options, choices = [], []
     for job in jobs:
         own = tuple(
@@ -134,6 +134,19 @@ def answer(data: TrainingProgram, options: Options, stop: Stop | None = None, *,
     return Answered(data, outcome, tuple(chosen), model)
 
 
+def options_from(
+    instance: Instance, time_limit_s: float | None, gap: float | None, threads: int | None, seed: int | None
+) -> Options:
+    """Options of the solver: those of the instance where none are given."""
+    given = instance.solver
+    return Options(
+        gap=given.gap if gap is None else gap,
+        time_limit_s=given.time_limit_s if time_limit_s is None else time_limit_s,
+        threads=given.threads if threads is None else threads,
+        seed=given.seed if seed is None else seed,
+    )
+
+
 def solve_training(
     instance: Instance,
     *,
@@ -159,13 +172,7 @@ def solve_training(
         now = time.perf_counter()
         seconds[stage], last = now - last, now
 
-    given = instance.solver
-    options = Options(
-        gap=given.gap if gap is None else gap,
-        time_limit_s=given.time_limit_s if time_limit_s is None else time_limit_s,
-        threads=given.threads if threads is None else threads,
-        seed=given.seed if seed is None else seed,
-    )
+    options = options_from(instance, time_limit_s, gap, threads, seed)
     deadline = last + options.time_limit_s
     searched = search(instance)
     lap("candidates")

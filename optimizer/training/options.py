@@ -71,11 +71,11 @@ def options_of(
         if accelerator.peak_tflops(precision) <= 0.0 or not bases.size:
             continue
         plain = Evaluator(instance, job, accelerator, precision)
-        fastest = _fastest(plain, bases)
+        fastest = fastest_layouts(plain, bases)
         for group, method in ways:
             for speedup in sorted(speedups):
                 evaluator = replace(plain, group=group, method=method, speedup=speedup)
-                yield _searched(evaluator, server_type, fastest)
+                yield searched_options(evaluator, server_type, fastest)
 
 
 def with_replicas(bases: Layouts, rows: NDArray[np.int64], replicas: FloatArray) -> Layouts:
@@ -83,13 +83,13 @@ def with_replicas(bases: Layouts, rows: NDArray[np.int64], replicas: FloatArray)
     return replace(bases.take(rows), data_parallel=np.asarray(replicas, dtype=np.float64))
 
 
-def _sound(layouts: Layouts, job: Job) -> NDArray[np.bool_]:
+def sound_layouts(layouts: Layouts, job: Job) -> NDArray[np.bool_]:
     """Replicas within the batch, and experts spread over no more ranks than a stage has."""
     ranks = layouts.data_parallel * layouts.tensor_parallel * layouts.context_parallel
     return (layouts.data_parallel <= most_replicas(job.sequences, layouts)) & (layouts.expert_parallel <= ranks)
 
 
-def _fastest(evaluator: Evaluator, bases: Layouts) -> Layouts:
+def fastest_layouts(evaluator: Evaluator, bases: Layouts) -> Layouts:
     """Bases of which every count is tried, whatever the deadline."""
     if bases.size <= _FEW:
         return bases
@@ -118,7 +118,7 @@ def _fastest(evaluator: Evaluator, bases: Layouts) -> Layouts:
             continue
         replicas = np.clip(np.floor(count / wide[own] + 1e-9), 1.0, top[worth][own])
         rows = evaluator.rows(replace(some.take(own), data_parallel=replicas))
-        good = rows.passing("deadline_days") & _sound(rows.layouts, job)
+        good = rows.passing("deadline_days") & sound_layouts(rows.layouts, job)
         speed = np.where(good, job.batch_tokens / rows.step_s / rows.accelerators, 0.0)
         order = np.argsort(-speed, kind="stable")[: _FASTEST if job.counts is None else _FEW]
         kept[worth[own[order[speed[order] > 0.0]]]] = True
@@ -146,7 +146,7 @@ def _best_of_a_kind(bases: Layouts, rate: FloatArray, memory_gib: FloatArray) ->
     return kept
 
 
-def _searched(evaluator: Evaluator, server_type: ServerType, bases: Layouts) -> Options:
+def searched_options(evaluator: Evaluator, server_type: ServerType, bases: Layouts) -> Options:
     job = evaluator.job
     sites = 1.0 if evaluator.group is None else float(len(evaluator.group.sites))
     wide, top = width(bases), most_replicas(job.sequences, bases)
@@ -241,7 +241,7 @@ def evaluated(
     evaluator: Evaluator, bases: Layouts, rows: NDArray[np.int64], replicas: FloatArray
 ) -> tuple[Rows, NDArray[np.int64]]:
     layouts = with_replicas(bases, rows, replicas)
-    sound = np.flatnonzero(_sound(layouts, evaluator.job))
+    sound = np.flatnonzero(sound_layouts(layouts, evaluator.job))
     return evaluator.rows(layouts.take(sound)), sound
 
 

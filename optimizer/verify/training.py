@@ -39,7 +39,8 @@ def check_training(plan: Plan) -> tuple[Finding, ...]:
         ledger.add("V-CATALOG", "instance", error, "a resolved instance", "the instance names what no row has")
         return tuple(ledger.findings)
     _check_structure(ledger, plan, training, facts, own)
-    if ledger.findings:
+    # Spares of a proposal may be other than asked for: all else is checked with those it has.
+    if any(one.code != "V-SPARE" for one in ledger.findings):
         return tuple(ledger.findings)
     for place, job in enumerate(training.jobs):
         check_prediction(ledger, f"training.jobs[{place}]", instance, workload, own[job.name], job, any_facts.catalog)
@@ -385,9 +386,11 @@ def _reaches(
                 "power_kw", where, site.power_kw, sum(g.group.servers * g.server_kw * g.pue.design for g in here)
             )
         if site.racks is not None:
-            yield Reach("racks", where, float(site.racks), float(sum(-(-g.group.servers // g.per_rack) for g in here)))
+            yield Reach(
+                "racks", where, float(site.racks), float(sum(-(-g.group.servers // max(g.per_rack, 1)) for g in here))
+            )
         for g in here:
-            yield Reach("rack_kw", g.group.pool, g.rack_kw, min(g.per_rack, g.group.servers) * g.server_kw)
+            yield Reach("rack_kw", g.group.pool, g.rack_kw, min(max(g.per_rack, 1), g.group.servers) * g.server_kw)
             needed_spares = max(
                 math.ceil(targets.spare_fraction * g.group.in_service - ROUNDING), targets.spare_servers
             )

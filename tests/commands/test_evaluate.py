@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from optimizer.commands.app import app
 from tests.core.real import small
+from tests.training.small import one_job
 
 
 @pytest.fixture
@@ -68,3 +69,35 @@ def test_baselines_are_shown_and_refused(folder: Path) -> None:
     assert naive.exit_code == 0
     assert "Baseline  naive" in naive.stdout
     assert run(folder / "my.json", "--baseline", folder / "missing.json").exit_code == 3
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """An instance that trains and two proposals, one of which is late."""
+    (tmp_path / "run.json").write_text(json.dumps(one_job()), encoding="utf-8")
+    job = {"accelerator": "h100-80gb-sxm", "cooling": "d2c_1p"}
+    (tmp_path / "fine.json").write_text(json.dumps({"name": "fine", "count": 128, **job}), encoding="utf-8")
+    (tmp_path / "late.json").write_text(json.dumps({"jobs": [{"count": 8, **job}]}), encoding="utf-8")
+    (tmp_path / "serving.json").write_text(json.dumps({"count": 128, "scheme": "w16a16", **job}), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_run_is_evaluated_by_the_same_verb(run_folder: Path) -> None:
+    fine = run("evaluate", run_folder / "run.json", run_folder / "fine.json", "--json", "-o", run_folder / "out.json")
+    assert fine.exit_code == 0
+    jsonschema.validate(json.loads(fine.stdout), json.loads(run("schema", "evaluation").stdout))
+    late = run("evaluate", run_folder / "run.json", run_folder / "late.json")
+    assert late.exit_code == 8
+    assert "deadline, days" in late.stdout
+    refused = run("evaluate", run_folder / "run.json", run_folder / "serving.json")
+    assert refused.exit_code == 3
+    assert "scheme" in refused.stderr
+    schema = json.loads(run("schema", "proposal").stdout)
+    for name in ("fine", "late"):
+        jsonschema.validate(json.loads((run_folder / f"{name}.json").read_text(encoding="utf-8")), schema)
+
+
+def test_a_proposal_for_a_run_answers_why_not(run_folder: Path) -> None:
+    found = run("explain", run_folder / "run.json", "--not", run_folder / "late.json")
+    assert found.exit_code == 0
+    assert "deadline, days" in found.stdout

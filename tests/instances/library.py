@@ -172,6 +172,7 @@ def _of_diagnosis(diagnosis: Diagnosis) -> Record:
 PROPOSALS: Final[Mapping[str, tuple[str, ...]]] = {
     "a100-2000": ("dense-600b-a100", "dense-600b-a100-median"),
     "a100-2000-sharded": ("dense-600b-a100", "dense-600b-12gib"),
+    "a100-25000-run": ("train-63-million", "train-25000-a100"),
 }
 
 
@@ -188,7 +189,11 @@ def evaluated(proposal: str, instance: str) -> Record:
     found = api.evaluate(given, read_proposal(proposal_path(proposal), given), optimum=False)
     assert plan is not None
     bill = found.plan.bill
-    (one,) = found.plan.deployments
+    if found.plan.training is not None:
+        what: Record = {"messages": list(found.messages[:2]), "training": _of_training(found.plan.training)}
+    else:
+        (one,) = found.plan.deployments
+        what = {"deployment": _of_deployment(one)}
     return {
         "name": found.proposal,
         "keeps_every_limit": found.keeps_every_limit,
@@ -199,7 +204,7 @@ def evaluated(proposal: str, instance: str) -> Record:
         "capital_usd": bill.capital_usd,
         "power_kw": found.plan.power_kw,
         "extra_fraction": bill.usd_per_hour / plan.bill.usd_per_hour - 1.0,
-        "deployment": _of_deployment(one),
+        **what,
     }
 
 

@@ -292,6 +292,8 @@ def _proposals(_: str) -> str:
     )
     for name, others in expected_evaluations().items():
         for other, kept in others.items():
+            if "training" in kept:
+                continue
             one = kept["deployment"]
             layout = f"{one['replicas']} x {one['layout']}, {one['concurrency']}"
             state = (
@@ -308,6 +310,22 @@ def _proposals(_: str) -> str:
     return "\n".join(lines)
 
 
+def _runs_proposed(_: str) -> str:
+    """Shipped proposals for training against the instances that they are held against."""
+    lines = _head("proposal", "instance", "layout", "> days (80 % band)", "limits", "> million USD", "> optimum")
+    for name, others in expected_evaluations().items():
+        for other, kept in others.items():
+            for job in kept.get("training", {}).get("jobs", ()):
+                low, high = job["days_band"]
+                state = "keeps all" if kept["keeps_every_limit"] else "breaks " + "; ".join(kept["broken"])
+                cost = f"{kept['training']['usd'] / 1e6:.2f} | {kept['extra_fraction']:+.1%}"
+                days = f"{job['days']:.0f} ({low:.0f}..{high:.0f})"
+                lines.append(
+                    f"| [{name}](proposals/{name}.json) | {other} | {job['layout']} | {days} | {state} | {cost} |"
+                )
+    return "\n".join(lines)
+
+
 _KINDS: Final[dict[str, Callable[[str], str]]] = {
     "overview": _overview,
     "answer": _answer,
@@ -315,6 +333,7 @@ _KINDS: Final[dict[str, Callable[[str], str]]] = {
     "training": _training,
     "guess": _guess,
     "proposals": _proposals,
+    "runs_proposed": _runs_proposed,
 }
 
 

@@ -10,10 +10,13 @@ import pytest
 from optimizer.api import solve
 from optimizer.errors import InputError
 from optimizer.plan import Plan
+from optimizer.proposals.kinds import schema
 from optimizer.proposals.reading import read_proposal, read_proposal_text
-from optimizer.proposals.shape import Proposal, schema
+from optimizer.proposals.shape import Proposal
+from optimizer.proposals.training_shape import TrainingProposal
 from tests.core.real import small
 from tests.instances.library import FOLDER
+from tests.training import small as runs
 
 GROUP: dict[str, Any] = {"accelerator": "h100-80gb-sxm", "servers": 2, "tensor_parallel": 2}
 
@@ -102,6 +105,8 @@ def test_missing_file_is_told(tmp_path: Path) -> None:
 def test_shipped_proposals_obey_the_schema(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
     jsonschema.validate(value, schema())
-    assert isinstance(read_proposal(path, small()), Proposal)
+    trains = "claimed_days" in value
+    found = read_proposal(path, runs.read(runs.one_job()) if trains else small())
+    assert isinstance(found, TrainingProposal if trains else Proposal)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**value, "tensor_paralel": 2}, schema())
