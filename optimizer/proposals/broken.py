@@ -9,7 +9,7 @@ from optimizer.verify import Finding
 #: Where the checker says that a limit is broken.
 _LIMIT_PATHS = frozenset(f"headroom[{one.name}]" for one in LIMITS)
 #: Relative slack of limits, as the checker's; counts have none.
-_SLACK = 1e-6
+SLACK = 1e-6
 _COUNTS = frozenset({"racks", "supply", "accelerator_types", "spare_servers"})
 
 
@@ -26,7 +26,7 @@ class Evaluated:
 
 def is_broken(row: Headroom) -> bool:
     """Whether a limit does not hold."""
-    slack = 0.0 if row.limit in _COUNTS else _SLACK * abs(row.needed)
+    slack = 0.0 if row.limit in _COUNTS else SLACK * abs(row.needed)
     over = row.reached - row.needed if limit(row.limit).direction == "<=" else row.needed - row.reached
     return over > slack
 

@@ -19,7 +19,7 @@ from optimizer.offer import deployment_id, make_offer, program_data
 from optimizer.performance.factors import factors_with
 from optimizer.plan import PackedServers, Plan
 from optimizer.program_data import ALWAYS, Pair, ProgramData
-from optimizer.proposals.broken import Evaluated, is_broken, tells_a_break
+from optimizer.proposals.broken import SLACK, Evaluated, is_broken, tells_a_break
 from optimizer.proposals.chosen import Chosen, Run, chosen_of, chosen_of_plan, narrowed, outside
 from optimizer.proposals.shape import Proposal
 from optimizer.rates import Counts, serving_rates
@@ -308,7 +308,7 @@ def _stated_by_level(
                 for pair in counts.pairs()
                 if data.deployments[pair[0]].class_index == b
             )
-            if carried < level.fraction * demand * (1.0 - _SLACK):
+            if carried < level.fraction * demand * (1.0 - SLACK):
                 return None
     return running, {q: chosen.stands[q].servers_by_level for q in {q for _, q in running}}
 
