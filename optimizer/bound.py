@@ -33,7 +33,7 @@ def least_server_usd_per_hour(data: ProgramData, *, spares: bool = True) -> dict
             usd += min(data.space_usd_per_kw) * pool.server_kw + _least_share_of_site(data, pool)
         if pool.is_bought:
             server_type = pool.server_type
-            usd += sum(members[q] * yearly.get(("PlantKw", k), 0.0) for k, members in shares.items() if q in members)
+            usd += sum(members[q] * _least_plant_usd(data, k) for k, members in shares.items() if q in members)
             usd += tiers.get(server_type.id, 0.0)
             usd += server_type.accelerators * fabrics.get(server_type.accelerator.scale_out_gb_s, 0.0)
             usd += yearly.get(("Racks", q), 0.0) / pool.per_rack
@@ -47,6 +47,13 @@ def least_server_usd_per_hour(data: ProgramData, *, spares: bool = True) -> dict
             spare = data.least_spare_share(type_id) * min(result[q] for q in own)
             result.update({q: result[q] + spare for q in own})
     return result
+
+
+def _least_plant_usd(data: ProgramData, plant: str) -> float:
+    """USD a year that 1 kW of heat costs at the least, averaged over all that a plant takes."""
+    yearly = data.yearly_by_quantity
+    steps = [yearly.get(("PlantTierKw", *key), 0.0) for key in data.plant_tiers if key[0] == plant]
+    return min(steps, default=yearly.get(("PlantKw", plant), 0.0))
 
 
 def _least_share_of_site(data: ProgramData, pool: Pool) -> float:

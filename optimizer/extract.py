@@ -8,10 +8,11 @@ from optimizer.candidates import ENGINE_NAMES
 from optimizer.costs import BILL_COMPONENTS
 from optimizer.costs.bill import assumed_fraction, bill_lines, by_component, oldest_price
 from optimizer.costs.environment import water_m3_per_kwh
+from optimizer.costs.network import network_order
 from optimizer.costs.staff import POSTS
 from optimizer.costs.term import QuantityKey, capital_recovery_factor
 from optimizer.costs.tokens import usd_per_million_tokens_of_year
-from optimizer.fleet import Fleet, at_peak, fleet_quantities
+from optimizer.fleet import Fleet, at_peak, fleet_quantities, linked_accelerators
 from optimizer.headroom import headroom_rows
 from optimizer.instance.model import Instance
 from optimizer.offer import Offer
@@ -96,9 +97,8 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
         packing=pack(data, fleet),
         plants=plant_rows(data, quantities),
         network=tuple(
-            NetworkTier(fabric=key[1], accelerators=round(count))
-            for key, count in quantities.items()
-            if key[0] == "FabricAccelerators"
+            NetworkTier(fabric=network_order(setting, speed, count)[0].fabric.id, accelerators=count)
+            for speed, count in linked_accelerators(data, fleet).items()
         ),
         levels=tuple(
             Level(fraction=one.fraction, hours_per_year=one.hours_per_year, usd_per_kwh=one.usd_per_kwh)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimizer.costs.cooling import plant_quantities
+from optimizer.costs.network import network_quantities
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import PEAK, Pair, ProgramData, replicas_needed
 from optimizer.rates import Counts, serving_rates
@@ -108,7 +110,6 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
     """Quantities of the cost terms."""
     quantities: dict[QuantityKey, float] = {("SpaceKw",): 0.0}
     bought: dict[str, int] = {}
-    accelerators: dict[float, int] = {}
     for q, count in fleet.servers.items():
         pool = data.pools[q]
         quantities["Servers", q] = float(count)
@@ -124,13 +125,10 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
             quantities["PeakKw", q] = busy.get(PEAK, 0.0)
         if pool.is_bought:
             bought[pool.server_type.id] = bought.get(pool.server_type.id, 0) + count
-            speed = pool.server_type.accelerator.scale_out_gb_s
-            accelerators[speed] = accelerators.get(speed, 0) + count * pool.server_type.accelerators
     for plant, members in data.heat_shares.items():
         heat = sum(kw * fleet.servers.get(q, 0) for q, kw in members.items())
         if heat:
-            quantities["PlantKw", plant] = heat
-            quantities["PlantBuilt", plant] = 1.0
+            quantities |= plant_quantities(data.setting, data.plants[plant], heat)
     for d, _ in fleet.replicas:
         quantities["SchemePrepared", data.deployments[d].scheme] = 1.0
     for type_id, count in bought.items():
@@ -138,11 +136,20 @@ def fleet_quantities(data: ProgramData, fleet: Fleet) -> dict[QuantityKey, float
         tier = max(reached, key=lambda key: int(key[1]))
         quantities[("TierServers", *tier)] = float(count)
         quantities[("TierUsed", *tier)] = 1.0
-    for speed, count in accelerators.items():
-        fabric = next(f for f, (_, last, s) in data.fabric_tiers.items() if s == speed and count <= last)
-        quantities["FabricAccelerators", fabric] = float(count)
+    for speed, count in linked_accelerators(data, fleet).items():
+        quantities |= network_quantities(data.setting, speed, count)
     capital = sum(data.capital_by_quantity.get(key, 0.0) * amount for key, amount in quantities.items())
     return quantities | site_quantities(data, fleet.servers, capital)
+
+
+def linked_accelerators(data: ProgramData, fleet: Fleet) -> dict[float, int]:
+    """Bought accelerators by the speed of their network link (GB/s): those of one speed share a fabric."""
+    found: dict[float, int] = {}
+    for q, count in fleet.servers.items():
+        of = data.pools[q].server_type
+        if data.pools[q].is_bought:
+            found[of.accelerator.scale_out_gb_s] = found.get(of.accelerator.scale_out_gb_s, 0) + count * of.accelerators
+    return found
 
 
 def at_peak(data: ProgramData, fleet: Fleet) -> dict[Pair, int]:

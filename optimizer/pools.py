@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.costs.cooling import may_order_more
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import Offered, Pair, ProgramData
 from optimizer.setting import Pool, Setting
@@ -16,13 +17,16 @@ class _Figures:
 
     ``idle_usd`` is the cost of an idle server in each hall that may be used; ``busy_usd`` what each deployment, busy at
     each load level all the time, adds to it; ``limited`` all that a cap counts: power at the meter, carbon and water at
-    idle and with each deployment busy at every hour.
+    idle and with each deployment busy at every hour. ``freed_usd`` and ``freed_capital_usd`` are what one server less
+    saves at the least: a plant whose price falls with its size may cost no less when some of its heat goes.
     """
 
     idle_usd: tuple[float, ...]
+    freed_usd: tuple[float, ...]
     busy_usd: tuple[tuple[float, ...], ...]
     limited: tuple[float, ...]
     capital_usd: float
+    freed_capital_usd: float
 
 
 def undominated_offers(setting: Setting, pools: Mapping[str, Pool]) -> dict[str, Pool]:
@@ -131,9 +135,9 @@ def _no_worse(data: ProgramData, a: str, b: str, figures: Mapping[str, _Figures]
     ]
     worst = sum(max(0.0, *of_level) for of_level in zip(*more, strict=True))
     return (
-        all(y + extra * rack_usd + worst <= x for x, y in zip(one.idle_usd, other.idle_usd, strict=True))
+        all(y + extra * rack_usd + worst <= x for x, y in zip(one.freed_usd, other.idle_usd, strict=True))
         and all(y <= x for x, y in zip(one.limited, other.limited, strict=True))
-        and (not limited or other.capital_usd + extra * rack_capital <= one.capital_usd)
+        and (not limited or other.capital_usd + extra * rack_capital <= one.freed_capital_usd)
     )
 
 
@@ -142,9 +146,11 @@ def _figures(data: ProgramData, pool: Pool, deployments: Iterable[Offered]) -> _
     instance = data.setting.instance
     heat = {plant: members[pool.id] for plant, members in data.heat_shares.items() if pool.id in members}
 
-    def per_server(prices: Mapping[QuantityKey, float]) -> float:
-        plants = sum(kw * prices.get(("PlantKw", plant), 0.0) for plant, kw in heat.items())
-        return prices.get(("Servers", pool.id), 0.0) + plants
+    def per_server(prices: Mapping[QuantityKey, float]) -> tuple[float, float]:
+        """(at the most for one more, at the least for one less)."""
+        own = prices.get(("Servers", pool.id), 0.0)
+        plants = [(kw, *_plant_usd_per_kw(data, prices, plant)) for plant, kw in heat.items()]
+        return own + sum(kw * most for kw, _, most in plants), own + sum(kw * least for kw, least, _ in plants)
 
     above = [pool.loaded_kw(one.busy_air_kw) - data.idle_kw[pool.id] for one in deployments]
     limited = [pool.server_kw * pool.pue_design] if instance.site.power_kw is not None else []
@@ -154,13 +160,30 @@ def _figures(data: ProgramData, pool: Pool, deployments: Iterable[Offered]) -> _
     for _, _, per_kwh in data.environment_caps:
         limited += [per_kwh[pool.id] * (data.idle_kw[pool.id] + kw) for kw in (0.0, *above)]
     # Where either hall may be used the kW themselves are compared.
-    capital = per_server(data.capital_by_quantity) + data.capital_by_quantity.get(("SpaceKw",), 0.0) * pool.server_kw
+    space = data.capital_by_quantity.get(("SpaceKw",), 0.0) * pool.server_kw
+    yearly, capital = (per_server(prices) for prices in (data.yearly_by_quantity, data.capital_by_quantity))
+    capped = instance.economics.budget_capex_usd is not None
     return _Figures(
-        idle_usd=tuple(per_server(data.yearly_by_quantity) + usd * pool.server_kw for usd in data.space_usd_per_kw),
+        idle_usd=tuple(yearly[0] + usd * pool.server_kw for usd in data.space_usd_per_kw),
+        freed_usd=tuple(yearly[1] + usd * pool.server_kw for usd in data.space_usd_per_kw),
         busy_usd=tuple(tuple(kw * usd for usd in data.usd_per_busy_kw[pool.id].values()) for kw in above),
         limited=tuple(limited),
-        capital_usd=capital if instance.economics.budget_capex_usd is not None else 0.0,
+        capital_usd=capital[0] + space if capped else 0.0,
+        freed_capital_usd=capital[1] + space if capped else 0.0,
     )
+
+
+def _plant_usd_per_kw(data: ProgramData, prices: Mapping[QuantityKey, float], plant: str) -> tuple[float, float]:
+    """(least, most) by which 1 kW of heat moves the cost of a plant, whatever else it takes.
+
+    Under a discount of all units a whole range of sizes costs as much as the start of the next step, so a kW may be
+    free; elsewhere its price lies between those of the last step and of the first.
+    """
+    steps = [prices.get(("PlantTierKw", *key), 0.0) for key in data.plant_tiers if key[0] == plant]
+    if not steps:
+        return (prices.get(("PlantKw", plant), 0.0),) * 2
+    free = may_order_more(data.setting, data.plants[plant])
+    return 0.0 if free else min(steps), max(steps)
 
 
 def _fixed_usd(data: ProgramData, plants: Iterable[str]) -> tuple[float, float]:

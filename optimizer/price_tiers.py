@@ -2,7 +2,8 @@
 
     Tier_Servers[n]  sum_v TierServers[n,v] = sum_q Servers[q]              bought pools of server type n
     Tier_Low/High    first_v TierUsed[n,v] <= TierServers[n,v] <= last_v TierUsed[n,v],   sum_v TierUsed[n,v] <= 1
-    Fabric_*         the same for the accelerators that share a fabric and its switch tiers
+    Fabric_*         the same for the accelerators that share a fabric, by its switch tiers and the discounts on it;
+                     with a discount of all units more may be ordered than is bought (>= in place of =)
 
 One tier of a price holds (multiple choice), which is exact for all-units discounts and, with an offset paid once in
 the tier, for incremental ones. The last tier ends at the bound of what an optimal plan can buy.
@@ -12,6 +13,7 @@ from typing import Any
 
 from pyomo.core import Binary, Constraint, NonNegativeReals, Var
 
+from optimizer.costs.network import may_order_more
 from optimizer.program_data import ProgramData
 
 
@@ -65,13 +67,16 @@ def add_price_tiers(model: Any, data: ProgramData) -> None:
     stepped = [f for members in families.values() if len(members) > 1 for f in members]
     model.FabricUsed = Var(stepped, domain=Binary, doc="the size of a fabric")
 
+    more = may_order_more(data.setting)
+
     def fabric_sum(m: Any, speed: float) -> Any:
         bought = sum(
             data.pools[q].server_type.accelerators * m.Servers[q]
             for q in data.bought
             if data.pools[q].server_type.accelerator.scale_out_gb_s == speed
         )
-        return sum(m.FabricAccelerators[f] for f in families[speed]) - bought == 0.0
+        ordered = sum(m.FabricAccelerators[f] for f in families[speed]) - bought
+        return ordered >= 0.0 if more else ordered == 0.0
 
     model.Fabric_Accelerators = Constraint(list(families), rule=fabric_sum, doc="bought accelerators share a fabric")
     model.Fabric_Low = Constraint(

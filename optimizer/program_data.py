@@ -7,8 +7,10 @@ from functools import cache, cached_property
 from itertools import islice, pairwise
 from typing import Any, Final
 
+from optimizer.catalog.rows import CoolingOption
 from optimizer.costs.cooling import heat_paths
 from optimizer.costs.environment import water_m3_per_kwh
+from optimizer.costs.reach import network_reach, plant_reach
 from optimizer.costs.servers import tier_prices
 from optimizer.costs.services import MANAGEMENT
 from optimizer.costs.staff import POSTS, StaffNeed, staff_need
@@ -255,22 +257,34 @@ class ProgramData:
 
     @cached_property
     def fabric_tiers(self) -> dict[str, tuple[int, int, float]]:
-        """Fabric id -> (first accelerator, last accelerator, link speed) of what can be reached."""
-        result = {}
-        for speed, fabrics in self.setting.fabrics.items():
+        """Segment of the network's price -> (first accelerator, last, link speed) of what may be ordered."""
+        result: dict[str, tuple[int, int, float]] = {}
+        for speed in self.setting.fabrics:
             own = [q for q in self.bought if self.pools[q].server_type.accelerator.scale_out_gb_s == speed]
             most = sum(self.max_servers[q] * self.pools[q].server_type.accelerators for q in own)
-            first = 1
-            for number, fabric in enumerate(fabrics):
-                if own and (first <= most or number == 0):
-                    last = most if number + 1 == len(fabrics) else min(most, fabric.max_accelerators)
-                    result[fabric.id] = (first, last, speed)
-                    first = fabric.max_accelerators + 1
+            if own:
+                result |= {key: (*ends, speed) for key, ends in network_reach(self.setting, speed, most).items()}
+        return result
+
+    @cached_property
+    def plants(self) -> dict[str, CoolingOption]:
+        """Plants that may be built, by id."""
+        return {one.id: one for q in self.bought for one, _ in heat_paths(self.setting, self.pools[q])}
+
+    @cached_property
+    def plant_tiers(self) -> dict[tuple[str, str], tuple[float, float]]:
+        """(plant, step of its price) -> (least, most kW) that may be ordered; of plants with a quantity discount."""
+        result: dict[tuple[str, str], tuple[float, float]] = {}
+        for plant, members in self.heat_shares.items():
+            most = sum(kw * self.max_servers[q] for q, kw in members.items())
+            reach = plant_reach(self.setting, self.plants[plant], most)
+            result |= {(plant, str(step)): ends for step, ends in reach.items()}
         return result
 
     def with_terms(self, terms: Iterable[Term]) -> "ProgramData":
         """The same data with those cost terms whose quantity can differ from 0."""
         plants, tiers, fabrics = set(self.heat_shares), set(self.server_tiers), set(self.fabric_tiers)
+        plant_tiers = set(self.plant_tiers)
         schemes = {one.scheme for one in self.deployments.values()}
         allowed = {
             "Servers": set(self.pools),
@@ -282,6 +296,7 @@ class ProgramData:
             "PlantKw": plants,
             "PlantBuilt": plants,
             "FabricAccelerators": fabrics,
+            "FabricUsed": fabrics,
             "SchemePrepared": schemes,
         }
 
@@ -291,6 +306,8 @@ class ProgramData:
                 return bool(self.hall)
             if family in ("TierServers", "TierUsed"):
                 return tuple(index) in tiers
+            if family in ("PlantTierKw", "PlantTierUsed"):
+                return tuple(index) in plant_tiers
             return index[0] in allowed[family]
 
         return replace(self, terms=tuple(term for term in terms if counts(term)))

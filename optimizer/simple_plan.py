@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from optimizer.costs.cooling import plant_quantities
+from optimizer.costs.network import network_quantities
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import Pair, ProgramData, replicas_needed
 from optimizer.site_quantities import site_quantities
@@ -278,8 +280,7 @@ def _quantities(
     for plant, members in data.heat_shares.items():
         heat = sum(kw * counts[q] for q, kw in members.items() if q in counts)
         if heat:
-            quantities["PlantKw", plant] = heat
-            quantities["PlantBuilt", plant] = 1.0
+            quantities |= plant_quantities(data.setting, data.plants[plant], heat)
     for d, _ in pairs:
         quantities["SchemePrepared", data.deployments[d].scheme] = 1.0
     for type_id, count in bought.items():
@@ -291,10 +292,7 @@ def _quantities(
         quantities[("TierServers", *tier)] = float(count)
         quantities[("TierUsed", *tier)] = 1.0
     for speed, count in accelerators.items():
-        fabric = next(
-            (f for f, (low, high, s) in data.fabric_tiers.items() if s == speed and low <= count <= high), None
-        )
-        if fabric is None:
+        if all(s != speed or count > high for _, high, s in data.fabric_tiers.values()):
             return None
-        quantities["FabricAccelerators", fabric] = float(count)
+        quantities |= network_quantities(data.setting, speed, count)
     return quantities | site_quantities(data, counts, _total(data.capital_by_quantity, quantities))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from optimizer import __version__
 from optimizer.costs.cooling import heat_paths
+from optimizer.costs.network import fabric_of
 from optimizer.costs.term import QuantityKey
 from optimizer.fleet import Fleet
 from optimizer.instance.defaults import defaults_used
@@ -112,7 +113,7 @@ def catalog_rows(
             keys |= {("cooling", option.id) for option, _ in heat_paths(setting, pool)}
             keys |= {("fabrics", f.id) for f in setting.fabrics[row.scale_out_gb_s] if f.tiers == 2}
     keys |= {("cooling", key[1]) for key in quantities if key[0] == "PlantKw"}
-    keys |= {("fabrics", key[1]) for key in quantities if key[0] == "FabricAccelerators"}
+    keys |= {("fabrics", fabric_of(key[1])) for key in quantities if key[0] == "FabricAccelerators"}
     for d, _ in fleet.replicas:
         scheme = screened.candidates.schemes[
             int(screened.candidates.scheme_index[screened.rows[data.deployments[d].row]])

@@ -1,7 +1,10 @@
 """Cooling plants: paid once when built, then for each kW of heat; maintenance every year."""
 
+from collections.abc import Iterator
+
 from optimizer.catalog.rows import CoolingOption, Trust
-from optimizer.costs.term import Term, capital, capital_recovery_factor
+from optimizer.costs.price_steps import PriceStep, cheapest_order, price_steps, reached_step
+from optimizer.costs.term import QuantityKey, Term, capital, capital_recovery_factor
 from optimizer.setting import Pool, Setting
 
 COMPONENT = "cooling"
@@ -45,18 +48,62 @@ def plant_prices(setting: Setting, option: CoolingOption) -> tuple[float, float,
     return fixed, marginal, share
 
 
+def plant_steps(setting: Setting, option: CoolingOption) -> tuple[PriceStep, ...]:
+    """Steps of a plant's price by its size (kW of heat); one where there is no quantity discount."""
+    own = setting.instance.economics.cooling_prices.get(option.id)
+    _, marginal, _ = plant_prices(setting, option)
+    discounts = () if own is None else tuple((one.from_kw, one.discount_fraction) for one in own.discounts)
+    kind = "all_units" if own is None else own.discount_kind
+    return price_steps(marginal, discounts, kind, start=0.0, counted=False)
+
+
+def may_order_more(setting: Setting, option: CoolingOption) -> bool:
+    """Whether a larger plant than the heat needs may be ordered, to reach a discount of all units."""
+    own = setting.instance.economics.cooling_prices.get(option.id)
+    return own is not None and bool(own.discounts) and own.discount_kind == "all_units"
+
+
+def plant_order(setting: Setting, option: CoolingOption, heat_kw: float) -> tuple[int, float]:
+    """(step, kW ordered) of the cheapest plant that takes the heat."""
+    steps = plant_steps(setting, option)
+    if may_order_more(setting, option):
+        return cheapest_order(steps, heat_kw)
+    return reached_step(steps, heat_kw), heat_kw
+
+
+def plant_quantities(setting: Setting, option: CoolingOption, heat_kw: float) -> dict[QuantityKey, float]:
+    """Quantities of the cost terms of a plant that takes the heat."""
+    found: dict[QuantityKey, float] = {("PlantKw", option.id): heat_kw, ("PlantBuilt", option.id): 1.0}
+    if len(plant_steps(setting, option)) > 1:
+        step, ordered = plant_order(setting, option, heat_kw)
+        found["PlantTierKw", option.id, str(step)] = ordered
+        found["PlantTierUsed", option.id, str(step)] = 1.0
+    return found
+
+
+def _priced(setting: Setting, option: CoolingOption) -> Iterator[tuple[QuantityKey, str, float, str]]:
+    """(quantity, unit, USD of one unit, what it is) of all that a plant's capital is made of."""
+    fixed, _, _ = plant_prices(setting, option)
+    yield ("PlantBuilt", option.id), "plant", fixed, "plant"
+    steps = plant_steps(setting, option)
+    if len(steps) == 1:
+        yield ("PlantKw", option.id), "kW of heat", steps[0].usd, "capacity"
+        return
+    for number, one in enumerate(steps):
+        what = f"capacity, ordered from {one.first:g} kW" if number else "capacity"
+        yield ("PlantTierKw", option.id, str(number)), "kW of heat", one.usd, what
+        yield ("PlantTierUsed", option.id, str(number)), "tier", one.offset_usd, f"{what}: dearer kW below the step"
+
+
 def terms(setting: Setting) -> list[Term]:
     """Fixed and marginal capital as annuities over the plant's life, and maintenance."""
     economics = setting.instance.economics
     annuity = ("annuity", capital_recovery_factor(economics.discount_rate, economics.cooling_life_years))
     result = []
     for option in plant_options(setting):
-        fixed, marginal, share = plant_prices(setting, option)
+        _, _, share = plant_prices(setting, option)
         provenance = plant_provenance(setting, option)
-        for key, unit, usd, what in (
-            (("PlantBuilt", option.id), "plant", fixed, "plant"),
-            (("PlantKw", option.id), "kW of heat", marginal, "capacity"),
-        ):
+        for key, unit, usd, what in _priced(setting, option):
             if usd == 0.0:
                 continue
             item = f"{option.id} {what}"

@@ -3,6 +3,7 @@
 The bill splits these terms between servers in service and spares at the average price paid.
 """
 
+from optimizer.costs.price_steps import price_steps
 from optimizer.costs.term import Term, capital, capital_recovery_factor
 from optimizer.setting import Pool, ServerType, Setting
 
@@ -10,25 +11,12 @@ COMPONENT = "servers"
 
 
 def tier_prices(server_type: ServerType) -> tuple[tuple[int, float, float], ...]:
-    """Discount tiers as (first count, price of one more server in the tier, offset paid once in the tier), in USD.
-
-    All-units discounts price every server of the tier alike (offset 0). Incremental discounts price only the servers
-    beyond each step, so the tier's line starts from the dearer ones already bought: that difference is the offset.
-    """
+    """Discount tiers as (first count, price of one more server in the tier, offset paid once in the tier), in USD."""
     if server_type.server_usd is None:
         return ()
-    list_usd = server_type.server_usd.usd
-    steps = [(1, 0.0), *server_type.discounts]
-    tiers = []
-    offset = 0.0
-    previous = list_usd
-    for count, share in steps:
-        price = list_usd * (1.0 - share)
-        if server_type.discount_kind == "incremental":
-            offset += (previous - price) * (count - 1)
-        tiers.append((count, price, offset))
-        previous = price
-    return tuple(tiers)
+    list_usd, kind = server_type.server_usd.usd, server_type.discount_kind
+    steps = price_steps(list_usd, server_type.discounts, kind, start=1, counted=True)
+    return tuple((int(one.first), one.usd, one.offset_usd) for one in steps)
 
 
 def liquid_premium_usd(setting: Setting, pool: Pool) -> float:

@@ -27,6 +27,7 @@ _REPLACED_BY: Final[Mapping[str, str]] = {
 _NEEDS: Final[Mapping[str, str]] = {
     "think_time_s": "concurrent_users",
     "discount_kind": "discounts",
+    "network_discount_kind": "network_discounts",
     "rack_floor_m2": "floor_m2",
 }
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from optimizer.instance.discounts import DiscountKind, NetworkDiscount, PlantDiscount
 from optimizer.instance.facility import Hall, Services, Staff
 from optimizer.instance.fields import REQUIRED, Frozen, Ruled, field
 
@@ -58,7 +59,7 @@ class RentFallbacks(Frozen):
     spot_fraction: float | None = field(None, "Of the price on demand, on spot.", unit="fraction", gt=0, le=1)
 
 
-class CoolingPrices(Frozen):
+class CoolingPrices(Ruled):
     """The planner's own prices of one cooling option; what is absent is taken from the catalogue."""
 
     fixed_usd: float | None = field(None, "Paid once when the plant is built.", unit="USD", ge=0, le=1e12)
@@ -68,9 +69,20 @@ class CoolingPrices(Frozen):
     maintenance_fraction: float | None = field(
         None, "Maintenance per year as a share of the plant's capital.", unit="1/year", ge=0, le=1
     )
+    discounts: tuple[PlantDiscount, ...] = field(
+        (),
+        "Quantity discounts on the price per kW; the fixed price has none.",
+        default_source="none: quotes are private",
+    )
+    discount_kind: DiscountKind = field(
+        "all_units",
+        "all_units: the step reached holds for every kW, and a larger plant is ordered where that costs less;"
+        " incremental: only for the kW beyond the step.",
+        default_source="usual form of a volume quote (assumed)",
+    )
 
 
-class Economics(Frozen):
+class Economics(Ruled):
     """Horizon, rates, lives, budgets and prices. Money is nominal USD."""
 
     horizon_years: float = field(
@@ -227,6 +239,17 @@ class Economics(Frozen):
         default_factory=dict,
         description="The planner's own prices, by accelerator id.",
         json_schema_extra={"default_source": "catalogue prices"},
+    )
+    network_discounts: tuple[NetworkDiscount, ...] = field(
+        (),
+        "Quantity discounts on the network of bought accelerators of one link speed.",
+        default_source="none: quotes are private",
+    )
+    network_discount_kind: DiscountKind = field(
+        "all_units",
+        "all_units: the step reached holds for the whole order, and more is ordered where that costs less;"
+        " incremental: only for accelerators beyond the step.",
+        default_source="usual form of a volume quote (assumed)",
     )
     cooling_prices: dict[str, CoolingPrices] = Field(
         default_factory=dict,

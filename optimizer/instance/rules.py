@@ -143,14 +143,26 @@ def _weights_within_memory(values: Values) -> Iterator[Broken]:
 
 
 def _discounts_rise(values: Values) -> Iterator[Broken]:
-    steps = [(one["from_servers"], one["discount_fraction"]) for one in values.get("discounts") or ()]
+    return _steps_rise(values, "discounts", "from_servers", "servers")
+
+
+def _network_discounts_rise(values: Values) -> Iterator[Broken]:
+    return _steps_rise(values, "network_discounts", "from_accelerators", "accelerators")
+
+
+def _plant_discounts_rise(values: Values) -> Iterator[Broken]:
+    return _steps_rise(values, "discounts", "from_kw", "kW")
+
+
+def _steps_rise(values: Values, name: str, start: str, unit: str) -> Iterator[Broken]:
+    steps = [(one[start], one["discount_fraction"]) for one in values.get(name) or ()]
     for index, ((count, share), (next_count, next_share)) in enumerate(pairwise(steps), 1):
         if next_count <= count:
-            allowed = f"must be > {count} servers, the step before"
-            yield Broken(("discounts", index, "from_servers"), str(next_count), allowed)
+            allowed = f"must be > {count} {unit}, the step before"
+            yield Broken((name, index, start), str(next_count), allowed)
         if next_share < share:
             allowed = f"must be >= {share:g}, the step before"
-            yield Broken(("discounts", index, "discount_fraction"), f"{next_share:g}", allowed)
+            yield Broken((name, index, "discount_fraction"), f"{next_share:g}", allowed)
 
 
 def _spot_availability(values: Values) -> Iterator[Broken]:
@@ -325,6 +337,8 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
         "NamedSite": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
         "Choices": (Rule("E-CHOICES-200", ("sourcing", "spot_availability_fraction"), _spot_availability),),
         "AcceleratorPrices": (Rule("E-ECONOMICS-020", ("discounts",), _discounts_rise),),
+        "CoolingPrices": (Rule("E-ECONOMICS-020", ("discounts",), _plant_discounts_rise),),
+        "Economics": (Rule("E-ECONOMICS-020", ("network_discounts",), _network_discounts_rise),),
         "OwnRows": (Rule("E-CATALOG-008", ("accelerators", "cooling"), _row_ids),),
         "UncertainField": (
             Rule("E-UNCERTAINTY-401", ("distribution", *_PARAMETERS), _parameters),

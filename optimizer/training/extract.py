@@ -7,6 +7,7 @@ import numpy as np
 
 from optimizer.costs.bill import assumed_fraction, by_component, oldest_price
 from optimizer.costs.environment import water_m3_per_kwh
+from optimizer.costs.network import network_order
 from optimizer.costs.tokens import usd_per_million_tokens_of_year
 from optimizer.performance.training import RECOMPUTE, Layouts
 from optimizer.plan import Bill, CoolingPlant, NetworkTier, Plan, SearchCount, ServerGroup, StopReason
@@ -323,11 +324,10 @@ def _plants(data: TrainingProgram, counts: dict[str, tuple[int, int]]) -> Iterat
 def _network(data: TrainingProgram, counts: dict[str, tuple[int, int]]) -> Iterator[NetworkTier]:
     for q, count in counts.items():
         prices = data.pools[q]
-        for term in prices.terms:
-            if term.quantity[0] == "FabricAccelerators" and term.component == "network":
-                reached = float(prices.quantity(term.quantity, np.array([sum(count)]), np.array([sum(count)]))[0])
-                if reached:
-                    yield NetworkTier(fabric=term.quantity[1], accelerators=round(reached))
+        if prices.pool.is_bought:
+            row, accelerators = prices.pool.server_type, sum(count) * prices.pool.server_type.accelerators
+            segment, _ = network_order(prices.place.setting, row.accelerator.scale_out_gb_s, accelerators)
+            yield NetworkTier(fabric=segment.fabric.id, accelerators=accelerators)
 
 
 def _site_uses(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from optimizer.costs.network import fabric_of
 from optimizer.plan import BillLine, CatalogRow
 from optimizer.plan_training import TrainedJob
 from optimizer.sources import FACILITY_FIGURES
@@ -26,7 +27,7 @@ def catalog_rows(
         keys |= {("climates", site.climate), ("purchase_prices", row.id)}
         keys |= {("cooling", plant) for plant in prices.heat}
         keys |= {
-            ("fabrics", t.quantity[1])
+            ("fabrics", fabric_of(t.quantity[1]))
             for t in prices.terms
             if t.quantity[0] == "FabricAccelerators" and t.source in billed
         }

@@ -24,6 +24,7 @@ from optimizer.instance.model import Instance
 from optimizer.performance.factors import FloatArray
 from optimizer.setting import Pool, Setting
 from optimizer.training.jobs import DAYS_PER_YEAR, HOURS_PER_DAY
+from optimizer.training.orders import discount_starts, ordered_network, ordered_plant
 from optimizer.training.places import Place
 from optimizer.units import HOURS_PER_YEAR
 
@@ -45,7 +46,7 @@ class PoolPrices:
     place: Place
     pool: Pool
     terms: tuple[Term, ...]
-    heat: Mapping[str, float]
+    heat: dict[str, float]
     busy_kw: float
     idle_kw: float
 
@@ -102,6 +103,10 @@ class PoolPrices:
             first = [tier[0] for tier in tier_prices(self.pool.server_type)]
             reached = np.maximum(np.searchsorted(np.array(first), total, side="right") - 1, 0) == int(index[1])
             return np.where(reached & (total > 0), count if family == "TierServers" else 1.0, 0.0)
+        if family in ("PlantTierKw", "PlantTierUsed"):
+            return ordered_plant(self.place.setting, self.heat[index[0]], key, count)
+        if family == "FabricUsed" or (family == "FabricAccelerators" and self.instance.economics.network_discounts):
+            return ordered_network(self.place.setting, self.pool, key, count)
         if family == "FabricAccelerators":
             fabrics = self.place.setting.fabrics[self.pool.server_type.accelerator.scale_out_gb_s]
             largest = np.array([fabric.max_accelerators for fabric in fabrics[:-1]], dtype=np.float64)
@@ -179,12 +184,18 @@ class PoolPrices:
         return np.asarray(total, dtype=np.float64) * each
 
     def tier_ends(self) -> tuple[int, ...]:
-        """Servers in service up to which each tier of the fabric reaches with spares; the last one has no end."""
+        """Servers in service, spares beside them, at which the line of what the fleet costs may bend upwards.
+
+        The last count of each tier of the fabric, and the counts about the start of each step of a discount.
+        """
         if not self.pool.is_bought:
             return ()
         size = self.pool.server_type.accelerators
         fabrics = self.place.setting.fabrics[self.pool.server_type.accelerator.scale_out_gb_s]
-        return tuple(self._in_service(fabric.max_accelerators // size) for fabric in fabrics[:-1])
+        ends = {fabric.max_accelerators // size for fabric in fabrics[:-1]}
+        for start in discount_starts(self.place.setting, self.pool, self.heat):
+            ends |= {math.floor(start), math.ceil(start)}
+        return tuple(self._in_service(end) for end in sorted(ends) if end > 0)
 
     def _in_service(self, total: int) -> int:
         """Most servers in service that stand with their spares within a total."""
@@ -256,9 +267,9 @@ def _concerns(key: QuantityKey, pool: Pool, heat: Mapping[str, float]) -> bool:
         return index[0] == pool.id
     if family in ("TierServers", "TierUsed"):
         return pool.is_bought and index[0] == pool.server_type.id
-    if family in ("PlantKw", "PlantBuilt"):
+    if family in ("PlantKw", "PlantBuilt", "PlantTierKw", "PlantTierUsed"):
         return index[0] in heat
-    if family == "FabricAccelerators":
+    if family in ("FabricAccelerators", "FabricUsed"):
         # The fabrics of other link speeds are sorted out by ``quantity``, which knows the place.
         return pool.is_bought
     raise InternalError(f"the bill of training does not know the quantity {family}")

@@ -34,6 +34,7 @@ from optimizer.instance.model import Instance
 from optimizer.program import linear
 from optimizer.training.choices import Choice
 from optimizer.training.jobs import Job
+from optimizer.training.orders import bends, has_discounts
 from optimizer.training.prices import RUNNING, PoolPrices
 from optimizer.units import HOURS_PER_YEAR
 
@@ -136,6 +137,8 @@ class TrainingProgram:
         steps |= {fabric.max_accelerators // size + 1 for fabric in fabrics[:-1]}
         if self.charges_horizon:
             steps |= _rises(prices, most)
+        if has_discounts(prices.place.setting, prices.heat):
+            steps |= _bends(prices, most)
         starts = sorted(step for step in steps if step <= most)
         ends = [*(start - 1 for start in starts[1:]), most]
         found = []
@@ -192,6 +195,14 @@ def _rises(prices: PoolPrices, most: int) -> set[int]:
         amounts = prices.quantity(key, counts, counts)
         found |= {int(count) for count in counts[1:][np.diff(amounts) > 0.0]}
     return found
+
+
+def _bends(prices: PoolPrices, most: int) -> set[int]:
+    """Counts of servers at which a straight piece of what network and plants cost begins, discounts on them counted."""
+    counts = np.arange(1, most + 1)
+    paid = [term for term in prices.terms if term.component in ("network", "cooling") and term.capital_usd]
+    parts = [term.capital_usd * prices.quantity(term.quantity, counts, counts) for term in paid]
+    return bends(np.sum(parts, axis=0)) if parts and most > 2 else set(range(1, most + 1))
 
 
 def build_program(data: TrainingProgram) -> ConcreteModel:

@@ -22,9 +22,10 @@ from optimizer.verify.facts import (
     rent_quote,
     server_quote,
 )
-from optimizer.verify.fleet import Fleet
+from optimizer.verify.fleet import Fleet, linked
 from optimizer.verify.lines import Line as Line
 from optimizer.verify.lines import recovery_factor as recovery_factor
+from optimizer.verify.orders import network_order, plant_order, priced
 from optimizer.verify.running import carbon_lines, energy_lines, water_lines
 from optimizer.verify.site import after_tax, insurance_lines, service_lines, space_lines, staff_lines
 
@@ -57,21 +58,12 @@ def own_lines(facts: Facts, plan: Plan, fleet: Fleet) -> list[Line]:
 
 
 def tier_price(list_usd: float, count: int, own: AcceleratorPrices | None) -> tuple[float, float]:
-    """(price of each of ``count`` servers, what all of them cost beyond that) with the planner's quantity discounts.
-
-    The step that is reached prices every server; incremental discounts leave those below each step dearer.
-    """
+    """(price of each of ``count`` servers, what all of them cost beyond that) with the planner's quantity discounts."""
     if own is None:
         return list_usd, 0.0
-    reached = [step for step in own.discounts if count >= step.from_servers]
-    price = list_usd * (1.0 - (reached[-1].discount_fraction if reached else 0.0))
-    if own.discount_kind == "all_units":
-        return price, 0.0
-    dearer, before = 0.0, 0.0
-    for step in reached:
-        dearer += (step.from_servers - 1) * list_usd * (step.discount_fraction - before)
-        before = step.discount_fraction
-    return price, dearer
+    steps = [(float(step.from_servers), step.discount_fraction) for step in own.discounts]
+    order = priced(list_usd, count, steps, own.discount_kind, counted=True)
+    return order.usd, order.dearer_usd
 
 
 def _bought(fleet: Fleet) -> list[GroupFacts]:
@@ -119,16 +111,13 @@ def _split(fleet: Fleet, line: Line) -> Iterator[Line]:
 
 
 def _network_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
+    """What is ordered, and what the ones below a step of a discount cost beyond its price."""
     economics = facts.instance.economics
     annuity = (recovery_factor(economics.discount_rate, economics.network_life_years),)
-    speeds = {one.row.scale_out_gb_s for one in _bought(fleet)}
-    fabrics = {one.id: one for speed in speeds for one in facts.catalog.fabric_for(speed)}
-    for name, count in fleet.network.items():
-        if name in fabrics:
-            row = fabrics[name]
-            usd: float = getattr(row, f"{economics.price_level}_usd_per_accelerator")
-            price = Quote.of(usd, row)
-            yield Line("network", row.name, float(count), "accelerators", price, annuity, True, "V-TIER")
+    for speed, count in linked(_bought(fleet)).items():
+        row, order = network_order(facts, speed, count)
+        for quantity, unit, usd in ((order.amount, "accelerators", order.usd), (1.0, "tier", order.dearer_usd)):
+            yield Line("network", row.name, quantity, unit, Quote.of(usd, row), annuity, True, "V-TIER")
 
 
 def _plant_prices(facts: Facts, option: CoolingOption) -> tuple[Quote, Quote, float]:
@@ -148,7 +137,10 @@ def _cooling_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
     annuity = recovery_factor(economics.discount_rate, economics.cooling_life_years)
     for name, heat in fleet.heat_kw.items():
         fixed, marginal, share = _plant_prices(facts, facts.catalog.cooling[name])
-        for quantity, unit, price in ((1.0, "plant", fixed), (heat, "kW of heat", marginal)):
+        order = plant_order(facts, facts.catalog.cooling[name], marginal.usd, heat)
+        each, dearer = replace(marginal, usd=order.usd), replace(marginal, usd=order.dearer_usd)
+        parts = ((1.0, "plant", fixed), (order.amount, "kW of heat", each), (1.0, "tier", dearer))
+        for quantity, unit, price in parts:
             yield Line("cooling", name, quantity, unit, price, (annuity,), True)
             yield Line("cooling", name, quantity, unit, price, (share,))
 

@@ -10,6 +10,7 @@ from optimizer.units import HOURS_PER_YEAR
 from optimizer.verify.climate import captured_fraction, pue
 from optimizer.verify.facts import ORDINARY_AIR, ROUNDING, Facts, GroupFacts
 from optimizer.verify.finding import Ledger
+from optimizer.verify.orders import network_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +104,20 @@ def _spares_needed(facts: Facts, hall: list[GroupFacts]) -> dict[str, int]:
     }
 
 
-def _network(facts: Facts, bought: list[GroupFacts]) -> dict[str, int]:
-    """Accelerators by the fabric that their number reaches; the empty name where no fabric is large enough."""
+def linked(bought: Iterable[GroupFacts]) -> dict[float, int]:
+    """Bought accelerators by the speed of their link: those of one speed share a network."""
     by_speed = Counter[float]()
     for one in bought:
         by_speed[one.row.scale_out_gb_s] += one.group.servers * one.group.accelerators_per_server
+    return dict(by_speed)
+
+
+def _network(facts: Facts, bought: list[GroupFacts]) -> dict[str, int]:
+    """Accelerators by the fabric that is ordered for them; the empty name where no fabric is large enough."""
     tiers = Counter[str]()
-    for speed, count in by_speed.items():
-        reached = [one.id for one in facts.catalog.fabric_for(speed) if count <= one.max_accelerators]
-        tiers[reached[0] if reached else ""] += count
+    for speed, count in linked(bought).items():
+        largest = max(one.max_accelerators for one in facts.catalog.fabric_for(speed))
+        tiers[network_order(facts, speed, count)[0].id if count <= largest else ""] += count
     return dict(tiers)
 
 

@@ -16,6 +16,7 @@ from optimizer.verify.finding import SOLVED_RELATIVE, Finding, Ledger
 from optimizer.verify.headroom import Reach, check_limits
 from optimizer.verify.lines import Line, recovery_factor
 from optimizer.verify.money import check_lines, check_totals
+from optimizer.verify.orders import network_order
 from optimizer.verify.origin import check_origin
 from optimizer.verify.training_bill import held, training_lines
 from optimizer.verify.training_prediction import OwnJob, check_prediction, own_job
@@ -286,9 +287,7 @@ def _check_counts(ledger: Ledger, plan: Plan, training: TrainingPlan, facts: Map
         if group.sourcing == "buy":
             count = group.servers * group.accelerators_per_server
             speed = facts[home[group.pool]].catalog.accelerators[group.accelerator].scale_out_gb_s
-            tiers = facts[home[group.pool]].catalog.fabric_for(speed)
-            reached = [one.id for one in tiers if count <= one.max_accelerators]
-            wanted.append((reached[0] if reached else tiers[-1].id, count))
+            wanted.append((network_order(facts[home[group.pool]], speed, count)[0].id, count))
     ledger.same("V-TIER", "network", fabrics, sorted(wanted), "fabric of each pool's size")
     _check_sites(ledger, plan, training, facts, kw)
 

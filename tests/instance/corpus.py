@@ -267,6 +267,22 @@ def spoilt() -> dict[str, dict[str, Any]]:
                 ]
             }
         ),
+        "network discounts out of order": changed(
+            {
+                "economics/network_discounts": [
+                    {"from_accelerators": 64, "discount_fraction": 0.1},
+                    {"from_accelerators": 64, "discount_fraction": 0.2},
+                ]
+            }
+        ),
+        "plant discounts out of order": changed(
+            {
+                "economics/cooling_prices/air_crac/discounts": [
+                    {"from_kw": 500, "discount_fraction": 0.2},
+                    {"from_kw": 900, "discount_fraction": 0.1},
+                ]
+            }
+        ),
         "owned servers of an unknown type": changed({"inventory": [{**_OWNED, "accelerator": "a100-80"}]}),
         "owned servers in an unknown cooling": changed({"inventory": [{**_OWNED, "cooling": "air_containment"}]}),
         "owned servers none": changed({"inventory": [{**_OWNED, "servers": 0}]}),

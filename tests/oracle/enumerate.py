@@ -16,6 +16,7 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from optimizer.instance.model import Instance
+from tests.oracle import tiers
 from tests.oracle.listing import HOURS, RESIDUAL, Column, Listing, Pool, captured, list_instance, new_server_usd
 from tests.oracle.packing import maximal_counts
 from tests.oracle.power_costs import Level, Load, Part, cheapest
@@ -126,13 +127,15 @@ class Money:
             upkeep = upkeep if own.maintenance_fraction is None else own.maintenance_fraction
         return fixed, marginal, upkeep
 
-    def fabric_usd(self, speed: float, accelerators: int) -> float:
-        """Price per accelerator of the first fabric that holds them."""
-        level = f"{self.listing.instance.economics.price_level}_usd_per_accelerator"
-        for row in self.listing.fabrics[speed]:
-            if accelerators <= row.max_accelerators:
-                return float(getattr(row, level))
-        return math.inf
+    def plant_usd(self, key: str, heat_kw: float) -> float:
+        """Capital of a plant that takes so much heat."""
+        fixed, marginal, _ = self.plants[key]
+        return fixed + tiers.plant_usd(marginal, self.listing.instance.economics.cooling_prices.get(key), heat_kw)
+
+    def plant_discount(self, key: str) -> float:
+        """What is left of a plant's price per kW under its largest discount."""
+        own = self.listing.instance.economics.cooling_prices.get(key)
+        return tiers.least_share(() if own is None else (one.discount_fraction for one in own.discounts))
 
     def server_price(self, kind: int, count: int) -> float:
         """Price of ``count`` servers of the type of a pool, quantity discount included."""
@@ -319,11 +322,12 @@ class Enumeration:
         usd = (least + self.money.premium_usd(q)) * self.money.site.server_share
         level = f"{self.instance.economics.price_level}_usd_per_accelerator"
         fabric = min(float(getattr(row, level)) for row in self.listing.fabrics[kind.accelerator.scale_out_gb_s])
+        fabric *= tiers.least_share(one.discount_fraction for one in self.instance.economics.network_discounts)
         usd += fabric * kind.size * self.money.site.network_share
         usd += running + self.money.site.storage_usd * kind.size
         for plant, share in self._heat(q):
             _, marginal, yearly = self.money.plants[plant]
-            usd += pool.server_kw * share * marginal * yearly
+            usd += pool.server_kw * share * marginal * self.money.plant_discount(plant) * yearly
         return usd + self.money.site.rack_usd * self.money.site.rack_share / pool.per_rack
 
     def _idle_usd(self, q: int) -> float:
@@ -425,13 +429,13 @@ class Enumeration:
                 yearly += usd * money.site.server_share
                 capital += usd
         for speed, count in fabric.items():
-            usd = money.fabric_usd(speed, count) * count
+            usd = tiers.network_usd(self.listing.fabrics[speed], self.instance.economics, count)
             yearly += usd * money.site.network_share
             capital += usd
         for plant, size in heat.items():
-            fixed, marginal, share = money.plants[plant]
-            yearly += (fixed + marginal * size) * share
-            capital += fixed + marginal * size
+            usd = money.plant_usd(plant, size)
+            yearly += usd * money.plants[plant][2]
+            capital += usd
         yearly += new_racks * money.site.rack_usd * money.site.rack_share
         yearly += self.listing.power.connection_usd if kw else 0.0
         capital += new_racks * money.site.rack_usd

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from optimizer.instance.model import Instance
-from tests.oracle import power_features, site_features
+from tests.oracle import power_features, site_features, tiers
 from tests.oracle.enumerate import Answer, TooLarge, answer
 from tests.oracle.listing import Listing, list_instance
 
@@ -67,6 +67,7 @@ FEATURES = (
     "rent from a share",
     *site_features.FEATURES,
     *site_features.CAPS,
+    *tiers.FEATURES,
 )
 #: An instance that takes more steps to enumerate is too large to be drawn.
 MOST_STEPS = 10_000
@@ -475,6 +476,7 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
     if economics.rent_fallbacks.spot_fraction:
         yield "rent from a share"
     yield from site_features.features(instance)
+    yield from tiers.features(instance, buys=bool(bought))
     if len(listing.classes) > 1:
         yield "several classes"
     if len(listing.power.levels) > 1 or listing.power.levels[0].share < 1.0:
@@ -517,10 +519,12 @@ def draw(seed: int) -> Drawn:
     """The random instance of a seed. Instances too large to enumerate are drawn again, from the same stream."""
     random = Random(f"oracle {seed}")
     own = Random(f"power {seed}")
+    steps = Random(f"tiers {seed}")
     for _ in range(50):
         document = _document(random, seed)
         power_features.add_prices(own, document)
         site_features.add_site(own, document)
+        tiers.add_discounts(steps, document)
         listing = list_instance(read(document))
         served = {column.request_class for column in listing.columns}
         empty = len(served) < len(listing.classes)

@@ -77,7 +77,25 @@ def draw_training(seed: int) -> dict[str, Any]:
         _two_sites(rng, value, counts[-1])
     else:
         value["site"] = _site(rng, counts[-1])
+    _add_discounts(random.Random(f"tiers {seed}"), value, counts)
     return value
+
+
+def _add_discounts(rng: random.Random, value: dict[str, Any], counts: list[int]) -> None:
+    """Discounts on network and plants near the counts of the job, from a stream of their own."""
+    kinds = ("all_units", "incremental")
+    if rng.random() < 0.3:
+        starts = sorted({max(2, round(rng.choice(counts) * rng.choice((0.6, 1.0, 1.02, 1.3)))) for _ in range(2)})
+        steps = zip(starts, (0.1, 0.35), strict=False)
+        value["economics"]["network_discounts"] = [
+            {"from_accelerators": start, "discount_fraction": share} for start, share in steps
+        ]
+        value["economics"]["network_discount_kind"] = rng.choice(kinds)
+    if rng.random() < 0.3:
+        plant_steps = zip((0.5 * float(rng.choice(counts)), counts[-1] * 1.6), (0.15, 0.4), strict=True)
+        own: dict[str, Any] = {"discount_kind": rng.choice(kinds)}
+        own["discounts"] = [{"from_kw": start, "discount_fraction": share} for start, share in plant_steps]
+        value["economics"]["cooling_prices"] = dict.fromkeys(value["choices"]["cooling"], own)
 
 
 def _site(rng: random.Random, most: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from optimizer.performance.training import (
     production_factor,
 )
 from optimizer.verify.climate import captured_fraction, pue
+from tests.oracle import tiers
 from tests.oracle.power_costs import levelised
 
 AIR = "air_containment_econ"
@@ -256,16 +257,18 @@ def bought(
     server_usd = price.typical_usd * size / price.accelerators
     if option.medium == "liquid" and row.liquid_cooling == "option":
         server_usd += economics.liquid_ready_usd_per_kw * row.server_power_kw
-    wire = next((one for one in fabrics if total * size <= one.max_accelerators), fabrics[-1])
-    wire_usd = wire.typical_usd_per_accelerator * total * size
+    wire_usd = tiers.network_usd(fabrics, economics, total * size)
     rack_usd = racks * (catalog.facility["rack_hardware"].typical if economics.rack_usd is None else economics.rack_usd)
     share = captured_fraction(option)
     plants = {cooling: share * kw * total}
     if share < 1.0:
         plants[AIR] = plants.get(AIR, 0.0) + (1.0 - share) * kw * total
     life = crf(rate, economics.cooling_life_years)
-    plant_usd = {key: catalog.cooling[key].capex_fixed_usd + catalog.cooling[key].capex_marginal_usd_per_kw * heat
-                 for key, heat in plants.items()}  # fmt: skip
+    plant_usd = {
+        key: catalog.cooling[key].capex_fixed_usd
+        + tiers.plant_usd(catalog.cooling[key].capex_marginal_usd_per_kw, economics.cooling_prices.get(key), heat)
+        for key, heat in plants.items()
+    }
     air = catalog.cooling[AIR]
     colocation = catalog.facility["colo_wholesale_1mw_plus"].typical * 12.0
     space = max(0.0, colocation - air.capex_typical_usd_per_kw * (life + air.maintenance_typical_fraction)) * kw * total

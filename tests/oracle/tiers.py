@@ -1,0 +1,88 @@
+"""Quantity discounts by their words, and random ones: every order that takes what is needed is priced."""
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+
+from optimizer.catalog.rows import Fabric
+from optimizer.instance.economics import CoolingPrices, Economics
+from optimizer.instance.model import Instance
+
+#: Features that at least 50 of 500 instances must have.
+FEATURES = ("network discount", "plant discount")
+
+
+def network_usd(fabrics: Sequence[Fabric], economics: Economics, accelerators: int) -> float:
+    """Price of the cheapest order of at least so many accelerators' network."""
+    steps = [(one.from_accelerators, one.discount_fraction) for one in economics.network_discounts]
+    all_units = economics.network_discount_kind == "all_units"
+    most = max([accelerators, *(start for start, _ in steps)]) if all_units else accelerators
+    best = float("inf")
+    for count in {accelerators, *(start for start, _ in steps)}:
+        if not accelerators <= count <= most:
+            continue
+        fabric = next((one for one in fabrics if count <= one.max_accelerators), fabrics[-1])
+        usd = float(getattr(fabric, f"{economics.price_level}_usd_per_accelerator"))
+        if all_units:
+            total = count * usd * (1.0 - max([off for start, off in steps if start <= count], default=0.0))
+        else:
+            # Each accelerator by its own number.
+            starts = [1, *(start for start, _ in steps), count + 1]
+            shares = [0.0, *(off for _, off in steps)]
+            total = 0.0
+            for place, off in enumerate(shares):
+                total += max(0, min(starts[place + 1], count + 1) - starts[place]) * usd * (1.0 - off)
+        best = min(best, total)
+    return best
+
+
+def plant_usd(marginal: float, own: CoolingPrices | None, heat_kw: float) -> float:
+    """Price of the kW of the smallest or of a larger plant that takes the heat, without its fixed part."""
+    steps = () if own is None else tuple((one.from_kw, one.discount_fraction) for one in own.discounts)
+    if own is not None and own.discount_kind == "incremental":
+        starts = [0.0, *(start for start, _ in steps), float("inf")]
+        shares = [0.0, *(off for _, off in steps)]
+        return sum(
+            max(0.0, min(starts[place + 1], heat_kw) - starts[place]) * marginal * (1.0 - off)
+            for place, off in enumerate(shares)
+        )
+    sizes = [heat_kw, *(start for start, _ in steps if start > heat_kw)]
+    return min(
+        size * marginal * (1.0 - max([off for start, off in steps if start <= size], default=0.0)) for size in sizes
+    )
+
+
+def least_share(shares: Iterable[float]) -> float:
+    """What is left of a price under the largest discount."""
+    return 1.0 - max(shares, default=0.0)
+
+
+def add_discounts(random: Random, document: dict[str, Any]) -> None:
+    """Steps of a size that small fleets come near to."""
+    economics = document["economics"]
+    if random.random() < 0.3:
+        steps = sorted(random.sample((2, 4, 6, 8, 12, 16, 24, 32, 64), random.choice((1, 2, 3))))
+        economics["network_discounts"] = [
+            {"from_accelerators": start, "discount_fraction": share}
+            for start, share in zip(steps, sorted(random.sample((0.05, 0.1, 0.2, 0.35, 0.5), len(steps))), strict=True)
+        ]
+        economics["network_discount_kind"] = random.choice(("all_units", "incremental"))
+    if random.random() < 0.4:
+        prices = economics.setdefault("cooling_prices", {})
+        for option in sorted({*document["choices"]["cooling"], "air_containment_econ"}):
+            if random.random() < 0.6:
+                starts = sorted(random.sample((3.0, 6.0, 11.5, 20.0, 33.3, 60.0), random.choice((1, 2, 3))))
+                shares = sorted(random.sample((0.05, 0.1, 0.25, 0.4, 0.6), len(starts)))
+                own = prices.setdefault(option, {})
+                own["discounts"] = [
+                    {"from_kw": start, "discount_fraction": share} for start, share in zip(starts, shares, strict=True)
+                ]
+                own["discount_kind"] = random.choice(("all_units", "incremental"))
+
+
+def features(instance: Instance, *, buys: bool) -> Iterable[str]:
+    """Which of them an instance has."""
+    if buys and instance.economics.network_discounts:
+        yield FEATURES[0]
+    if buys and any(one.discounts for one in instance.economics.cooling_prices.values()):
+        yield FEATURES[1]
