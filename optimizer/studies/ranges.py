@@ -149,6 +149,14 @@ def case_points(axes: Sequence[Axis], number: int, *, linked: bool = False) -> t
     return tuple(reversed(points))
 
 
+def case_number(axes: Sequence[Axis], points: Sequence[int]) -> int:
+    """The case that is at one point of each axis; the last axis moves fastest."""
+    number = 0
+    for axis, point in zip(axes, points, strict=True):
+        number = number * len(axis) + point
+    return number
+
+
 def _problem(number: int, text: str, found: str, allowed: str, fix: str) -> Problem:
     return Problem(f"E-SWEEP-{number}", "--vary", field=text.partition("=")[0], found=found, allowed=allowed, fix=fix)
 

@@ -45,6 +45,7 @@ CASES = [
     (small(), ["targets.tpot_ms=null,200,100,50,40,30,20,10,5"]),
     (small(("buy",)), ["economics.budget_capex_usd=null,5e6,4e6,3e6,2e6,1e6,5e5"]),
     (two_types(), ["targets.tpot_ms=20,60", f"{BUY}=x0.5..x2:9"]),
+    (two_types(), [f"{BUY}=x2,x0.3,null,x1", "site.electricity_usd_per_kwh=0.05:0.5:3"]),
 ]
 
 
@@ -68,6 +69,15 @@ def test_a_price_that_brings_servers_to_market_is_no_mere_price(others: list[str
 def test_most_cases_of_a_demand_sweep_are_proven_from_others() -> None:
     found = sweep(small(), [f"{DEMAND}=900:1000:200"])
     assert found.solved <= 10
+
+
+def test_a_grid_of_prices_is_proven_from_its_corners() -> None:
+    """One plan throughout: four solves do for every price between, whatever is on the other axes."""
+    vary = [f"{BUY}=x0.9..x1.1:9", "targets.tpot_ms=40,60", "site.electricity_usd_per_kwh=0.08:0.1:7"]
+    found = sweep(small(("buy",)), vary)
+    assert found.count == 126
+    assert found.solved == 2 * 4
+    assert {row.status for row in found.rows} == {"optimal"}
 
 
 def test_linked_fields_move_together() -> None:

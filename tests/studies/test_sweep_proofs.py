@@ -63,6 +63,11 @@ def test_no_reused_answer_is_wrong(seed: int) -> None:
         [f"{BUY}=x{pick.uniform(0.2, 0.6)}..x{pick.uniform(1.5, 3)}:16"],
         [f"targets.tpot_ms={pick.uniform(8, 20)}:80:10"],
         ["site.electricity_usd_per_kwh=0:1:5", f"{DEMAND}={low}:{low * 1.1}:6"],
+        [
+            f"{BUY}=x{pick.uniform(0.2, 0.6)}..x{pick.uniform(1.5, 3)}:6",
+            f"site.electricity_usd_per_kwh=0:{pick.uniform(0.1, 1)}:4",
+            "economics.discount_rate=0.02,0.1",
+        ],
     ):
         same_answers(sweep(instance, vary), sweep(instance, vary, reuse=False))
 

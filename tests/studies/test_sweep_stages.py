@@ -1,6 +1,7 @@
 """What a field is listed as is what it does: stages that are kept are those that would be built anew."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,12 @@ def test_every_case_is_in_one_piece_whatever_is_varied() -> None:
         ["targets.tpot_ms=20:40:3", "economics.horizon_years=1:5:5", "site.power_kw=100:200:7"],
         ["workload.engine=vllm,sglang", "choices.cooling=dynamic,rdhx_passive"],
         ["site.power_kw=100:200:600"],
+        [
+            "economics.horizon_years=1:5:40",
+            "targets.tpot_ms=20:40:3",
+            "site.electricity_usd_per_kwh=0.3,0.1,0.2",
+            "economics.discount_rate=0:0.1:30",
+        ],
     ]
     for texts in asked:
         axes = read_axes(instance, texts)
@@ -147,6 +154,36 @@ def test_every_case_is_in_one_piece_whatever_is_varied() -> None:
         cases = sorted(case for piece in cut for case in piece.cases)
         assert cases == list(range(len(cases)))
         assert len(cases) == np.prod([len(axis) for axis in axes])
+
+
+def test_prices_are_kept_for_every_limit_of_a_deployment() -> None:
+    """The second screen's offers take the prices that were built for the first."""
+    from optimizer.offer import make_offer
+    from optimizer.screen import screen
+
+    instance = rich()
+    axes = read_axes(instance, ["targets.tpot_ms=40,60", "site.electricity_usd_per_kwh=0.1,0.3,0.2"])
+    sorts, stages = sorts_of(instance, axes), Stages()
+    for points in product(range(2), range(3)):
+        document = document_of(instance)
+        for axis, point in zip(axes, points, strict=True):
+            document = axis.applied(document, point)
+        moved = from_document(document, told_as="moved")
+        kept, fresh = stages.offer(moved, stage_keys(sorts, points)), make_offer(screen(_built(moved)))
+        assert kept.terms == fresh.terms
+        assert kept.setting.pools == fresh.setting.pools
+        assert kept.setting.instance == moved
+        np.testing.assert_array_equal(kept.screened.concurrency, fresh.screened.concurrency)
+
+
+def test_grids_of_prices_are_cut_to_pieces_that_end() -> None:
+    axes = read_axes(rich(), ["economics.horizon_years=1:5:40", "economics.discount_rate=0:0.1:300"])
+    cut = pieces(rich(), axes)
+    assert {piece.shape for piece in cut} == {(1, 256), (1, 44)}
+    axes = read_axes(
+        rich(), ["economics.horizon_years=1:5:40", "targets.tpot_ms=30,40", "economics.discount_rate=0:0.1:50"]
+    )
+    assert [piece.shape for piece in pieces(rich(), axes)] == [(5, 50)] * 16
 
 
 def test_limits_go_from_loose_to_tight_and_no_limit_first() -> None:

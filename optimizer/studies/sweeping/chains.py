@@ -25,13 +25,13 @@ from optimizer.errors import InternalError, SolverError
 from optimizer.extract import TIE
 from optimizer.instance.model import Instance
 from optimizer.offer import Offer
-from optimizer.program_data import ProgramData
 from optimizer.solver import Options, Reason
-from optimizer.studies.sweeping.fleet_limits import within_limits
 from optimizer.studies.sweeping.forbidding import forbidding_fields
 from optimizer.studies.sweeping.interval import PROOF, taken_throughout
 from optimizer.studies.sweeping.kinds import Kind
-from optimizer.studies.sweeping.relations import CostMix, screened_data, straight
+from optimizer.studies.sweeping.priced import Priced, have_the_same_plans, priced
+from optimizer.studies.sweeping.prices import PriceGrid
+from optimizer.studies.sweeping.relations import straight
 from optimizer.studies.sweeping.rows import Row, Status, Teller
 from optimizer.studies.sweeping.solving import (
     TIE_GAP,
@@ -60,26 +60,6 @@ class Case:
     offer: Callable[[], Offer]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Priced:
-    """A solution's fleets at another case: data of what they use, yearly cost of the fleet and of the cheapest one.
-
-    ``screened`` are the case's own data where its candidates differ. ``fits``: both fleets keep the limits that move.
-    """
-
-    offer: Offer
-    data: ProgramData
-    screened: ProgramData | None
-    usd: float
-    least_usd: float
-    fits: bool
-
-    @property
-    def in_window(self) -> bool:
-        """Whether the fleet counts as one of least cost."""
-        return self.usd <= self.least_usd * (1.0 + TIE)
-
-
 @dataclass(slots=True, eq=False)
 class Chain:
     """Cases in order of one field, loosest first where the field has such an order, and what was found of them."""
@@ -87,6 +67,7 @@ class Chain:
     kind: Kind
     cases: Sequence[Case]
     options: Options
+    shape: tuple[int, ...] = ()
     stop: Stop | None = None
     teller: Teller = field(default_factory=Teller)
     solved: int = 0
@@ -98,30 +79,28 @@ class Chain:
         ------
         Stopped: ``stop`` said so. InternalError: our own check refused a plan. SolverError: the solver failed.
         """
-        if not reuse or self._is_paid_by_level() or self.kind in (Kind.OTHER, Kind.FLEET) or self.options.gap > TIE_GAP:
+        if not reuse or self.kind in (Kind.OTHER, Kind.FLEET) or self.options.gap > TIE_GAP or not self._are_alike():
             yield from map(self._solved, range(len(self.cases)))
         elif self.kind is Kind.PRICE:
-            yield from self._between_prices() if self._offers_the_same() else map(self._solved, range(len(self.cases)))
+            yield from PriceGrid.of(self, self.shape).rows()
         else:
             yield from self._tightening()
 
     def _solved(self, at: int) -> Row:
-        return self._told(at, self._solve(at))
+        return self.told(at, self.solve(at))
 
-    def _offers_the_same(self) -> bool:
-        """Whether every case offers the same servers: one without a price is not offered, so plans would differ."""
-        return len({tuple(pool.id for pool in case.offer().setting.pools) for case in self.cases}) == 1
+    def _are_alike(self) -> bool:
+        return have_the_same_plans(self.offer(at).setting for at in range(len(self.cases)))
 
-    def _is_paid_by_level(self) -> bool:
-        """Whether servers may be paid by load level: what is had at each level changes with every case."""
-        setting = self.cases[0].offer().setting
-        return any(setting.is_elastic(pool) for pool in setting.pools)
+    def offer(self, at: int) -> Offer:
+        """What is offered at a case."""
+        return self.cases[at].offer()
 
-    def _solve(self, at: int) -> Solution:
+    def solve(self, at: int) -> Solution:
         if self.stop is not None and self.stop():
             raise Stopped
         self.solved += 1
-        offer = self.cases[at].offer()
+        offer = self.offer(at)
         solution = solve_case(offer, self.options, self.stop)
         if solution.outcome.reason in (Reason.ERROR, Reason.UNBOUNDED):
             raise SolverError(f"the solver ended case {self.cases[at].number} with {solution.outcome.reason.value}")
@@ -129,7 +108,7 @@ class Chain:
             raise Stopped
         return solution
 
-    def _told(self, at: int, solution: Solution) -> Row:
+    def told(self, at: int, solution: Solution) -> Row:
         """The row of a case that was solved, its plan verified."""
         case = self.cases[at]
         if solution.counts is None:
@@ -154,6 +133,14 @@ class Chain:
             proof="solved",
         )
 
+    def left_without(self, at: int, row: Row) -> Row:
+        """The row of a case that has no plan since the looser one of ``row`` has none."""
+        case, fields = self.cases[at], row.forbidden_by
+        if self.kind is not Kind.PRICE and len(fields) > 1:
+            # They still leave nothing, but fewer of them may do so; of one alone none can be spared.
+            fields = forbidding_fields(self.offer(at), self.options)
+        return Row(case.number, case.values, "infeasible", forbidden_by=fields, proof=f"case {row.case}")
+
     def _without_plan(self, at: int, solution: Solution) -> Row:
         case = self.cases[at]
         if not solution.is_infeasible:
@@ -161,7 +148,7 @@ class Chain:
         fields = forbidding_fields(solution.offer, self.options)
         return Row(case.number, case.values, "infeasible", forbidden_by=fields)
 
-    def _taken_over(self, at: int, first: int, counts: Counts, one: _Priced, least_usd: float) -> Row:
+    def taken_over(self, at: int, first: int, counts: Counts, one: Priced, least_usd: float) -> Row:
         """The row of a case that another case's fleet answers."""
         case = self.cases[at]
         return self.teller.row(
@@ -175,12 +162,12 @@ class Chain:
             proof=f"case {self.cases[first].number}",
         )
 
-    def _verified(self, solution: Solution, at: int, one: _Priced | None = None) -> list[str]:
+    def _verified(self, solution: Solution, at: int, one: Priced | None = None) -> list[str]:
         """What our own check has against the fleet of a solution: at its own case, or at another one."""
         from optimizer.verify import verify
 
         assert solution.counts is not None
-        offer = self.cases[at].offer()
+        offer = self.offer(at)
         if one is None:
             plan = full_plan(solution, solution.counts, offer, self.options)
         else:
@@ -192,16 +179,12 @@ class Chain:
     def _tightening(self) -> Iterator[Row]:
         at = 0
         while at < len(self.cases):
-            solution = self._solve(at)
-            row = self._told(at, solution)
+            solution = self.solve(at)
+            row = self.told(at, solution)
             yield row
             if solution.is_infeasible:
-                for case in self.cases[at + 1 :]:
-                    fields = row.forbidden_by
-                    if len(fields) > 1:
-                        # They still leave nothing, but fewer of them may do so; of one alone none can be spared.
-                        fields = forbidding_fields(case.offer(), self.options)
-                    yield Row(case.number, case.values, "infeasible", forbidden_by=fields, proof=f"case {row.case}")
+                for after in range(at + 1, len(self.cases)):
+                    yield self.left_without(after, row)
                 return
             carried = self._carried_on(at, solution) if row.status == "optimal" else []
             yield from carried
@@ -220,17 +203,17 @@ class Chain:
         rows = []
         for at, one in enumerate(reached[:count], first + 1):
             least = one.least_usd if self.kind is Kind.DEMAND else min(bound, one.least_usd)
-            rows.append(self._taken_over(at, first, solution.counts, one, least))
+            rows.append(self.taken_over(at, first, solution.counts, one, least))
         return rows
 
-    def _reach(self, first: int, solution: Solution) -> list[_Priced]:
+    def _reach(self, first: int, solution: Solution) -> list[Priced]:
         """The cases right after ``first`` at which both of its fleets stay plans, with their costs there."""
         assert solution.counts is not None
         assert solution.cheapest is not None
-        found: list[_Priced] = []
+        found: list[Priced] = []
         bound = bound_usd_per_year(solution)
         for at in range(first + 1, len(self.cases)):
-            one = self._priced(solution, self.cases[at].offer())
+            one = self.priced(solution, at)
             if one is None or not one.fits:
                 break
             # A cap on carbon or water may force another split of the load, and a slower replica takes more energy: the
@@ -241,30 +224,14 @@ class Chain:
             found.append(one)
         return found
 
-    def _priced(self, solution: Solution, offer: Offer) -> _Priced | None:
+    def priced(self, solution: Solution, at: int) -> Priced | None:
         """Both fleets of a solution at another case; None where they cannot stand there as they are."""
-        counts, cheapest = solution.counts, solution.cheapest
-        assert counts is not None
-        assert cheapest is not None
-        screened = None
-        if self.kind is Kind.SCREEN:
-            screened = screened_data(solution, offer, {*counts.replicas, *cheapest.replicas})
-            if screened is None:
-                return None
-        data = at_case(solution, counts, offer, screened)
-        other = data
-        if cheapest.replicas.keys() != counts.replicas.keys() or cheapest.servers.keys() != counts.servers.keys():
-            other = at_case(solution, cheapest, offer, screened)
-        cost, least = usd_per_year(data, counts), usd_per_year(other, cheapest)
-        fits = all(
-            within_limits(its, fleet, usd) for its, fleet, usd in ((data, counts, cost), (other, cheapest, least))
-        )
-        return _Priced(offer if screened is not None else solution.offer, data, screened, cost, least, fits)
+        return priced(solution, self.offer(at), screens=self.kind is Kind.SCREEN)
 
-    def _proven_reach(self, first: int, solution: Solution, reached: Sequence[_Priced]) -> int:
+    def _proven_reach(self, first: int, solution: Solution, reached: Sequence[Priced]) -> int:
         """How many cases after ``first`` the interval program proves."""
         assert solution.counts is not None
-        start = self._priced(solution, solution.offer)
+        start = self.priced(solution, first)
         if start is None:
             return 0
         points = [start, *reached]
@@ -274,7 +241,7 @@ class Chain:
             end = reached[count - 1]
             self.solved += 1
             if taken_throughout(
-                self.cases[first + count].offer(),
+                self.offer(first + count),
                 start.data.demand,
                 solution.counts,
                 (start.least_usd, end.least_usd),
@@ -286,67 +253,3 @@ class Chain:
                 raise Stopped
             count //= 2
         return 0
-
-    # -- prices: the same plans at other costs -------------------------------------------------------------------------
-
-    def _between_prices(self) -> Iterator[Row]:
-        solutions: dict[int, Solution] = {}
-
-        def solved(at: int) -> Row:
-            solutions[at] = self._solve(at)
-            return self._told(at, solutions[at])
-
-        last = len(self.cases) - 1
-        row = solved(0)
-        yield row
-        if solutions[0].is_infeasible:
-            for case in self.cases[1:]:
-                proof = f"case {row.case}"
-                yield Row(case.number, case.values, "infeasible", forbidden_by=row.forbidden_by, proof=proof)
-            return
-        if last == 0:
-            return
-        yield solved(last)
-        open_spans = [(0, last)]
-        while open_spans:
-            low, high = open_spans.pop()
-            if high - low < 2:
-                continue
-            closed, worst = self._between(solutions[low], solutions[high], low, high)
-            if closed is not None:
-                yield from closed
-                continue
-            yield solved(worst)
-            open_spans += [(worst, high), (low, worst)]
-
-    def _between(self, one: Solution, other: Solution, low: int, high: int) -> tuple[list[Row] | None, int]:
-        """Rows of all cases strictly between two solved ones, or None and the case to solve next."""
-        middle = (low + high) // 2
-        if not (one.is_proven and other.is_proven):
-            return None, middle
-        assert one.counts is not None
-        assert other.counts is not None
-        ends = (self._priced(one, one.offer), self._priced(other, other.offer))
-        across = self._priced(one, other.offer)
-        if ends[0] is None or ends[1] is None or across is None:
-            return None, middle
-        same = (
-            one.counts.key == other.counts.key
-            and across.least_usd <= ends[1].least_usd * (1.0 + PROOF)
-            and across.in_window
-        )
-        costs = CostMix(one.offer.terms, other.offer.terms)
-        rows: list[Row] = []
-        worst, widest = middle, -1.0
-        for at in range(low + 1, high):
-            offer = self.cases[at].offer()
-            here, there = self._priced(one, offer), self._priced(other, offer)
-            assert here is not None
-            assert there is not None
-            floor = costs.least(offer.terms, ends[0].least_usd, ends[1].least_usd)
-            gap = min(here.least_usd, there.least_usd) - floor
-            if gap > widest:
-                worst, widest = at, gap
-            if same and here.least_usd <= floor * (1.0 + PROOF) and here.in_window:
-                rows.append(self._taken_over(at, low, one.counts, here, floor))
-        return (rows, middle) if len(rows) == high - low - 1 else (None, worst)

@@ -1,13 +1,13 @@
 """How a sweep's cases are cut into pieces of work: the same pieces whoever does them, so the same answers."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from types import MappingProxyType
 from typing import Any, Final
 
 from optimizer.instance.model import Instance
-from optimizer.studies.ranges import Axis, case_count, case_points
+from optimizer.studies.ranges import Axis, case_count, case_number, case_points
 from optimizer.studies.sweeping.kinds import Kind, Looser, kind_of
 from optimizer.studies.sweeping.stages import StageKeys
 
@@ -18,17 +18,24 @@ LONGEST: Final = MappingProxyType(
     {Kind.LIMIT: 64, Kind.DEMAND: 256, Kind.PRICE: 256, Kind.SCREEN: 16, Kind.FLEET: 4, Kind.OTHER: 4}
 )
 
+#: Number of the way in which cases are cut: pieces that another way left done are not gone on with.
+LAYOUT: Final = 2
+
 #: Kinds whose cases can be a chain, the most telling first.
 _CHAINED: Final = (Kind.LIMIT, Kind.DEMAND, Kind.PRICE, Kind.SCREEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Cases that one worker does in one go, in their order, and what relates them."""
+    """Cases that one worker does in one go, in their order, and what relates them.
+
+    ``shape``: of a grid of prices, the count of values of each, the last moving fastest.
+    """
 
     number: int
     kind: Kind
     cases: tuple[int, ...]
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,8 @@ def _sort(axis: Axis, *, has_budget: bool) -> _Sort:
         return _Sort(stages.pop() if len(stages) == 1 else Kind.OTHER, Kind.OTHER, unordered)
     kind, looser = next(iter(kinds))
     if kind is Kind.PRICE:
-        return _Sort(kind, Kind.OTHER if has_budget else kind, unordered)
+        ascending = None if has_budget else _loosest_first(axis.values, "smaller")
+        return _Sort(kind, Kind.OTHER if has_budget else kind, unordered if ascending is None else ascending)
     if kind not in _CHAINED:
         return _Sort(kind, Kind.OTHER, unordered)
     order = _loosest_first(axis.values, looser)
@@ -94,7 +102,8 @@ def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False) ->
     def add(kind: Kind, cases: Sequence[int]) -> None:
         most = LONGEST[kind]
         for start in range(0, len(cases), most):
-            found.append(Piece(len(found), kind, tuple(cases[start : start + most])))
+            part = tuple(cases[start : start + most])
+            found.append(Piece(len(found), kind, part, (len(part),)))
 
     if linked:
         kind, order = _linked_chain(sorts) or (Kind.OTHER, tuple(range(count)))
@@ -105,6 +114,10 @@ def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False) ->
         add(Kind.OTHER, sorted(range(count), key=lambda case: _slowest_first(sorts, axes, case)))
         return tuple(found)
     along, order = chain
+    if sorts[along].chain is Kind.PRICE:
+        for shape, grid in _price_grids(sorts, axes, along):
+            found.append(Piece(len(found), Kind.PRICE, grid, shape))
+        return tuple(found)
     groups: dict[tuple[int, ...], list[int]] = {}
     for case in sorted(range(count), key=lambda case: _slowest_first(sorts, axes, case)):
         points = case_points(axes, case)
@@ -113,6 +126,32 @@ def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False) ->
     for cases in groups.values():
         add(sorts[along].chain, sorted(cases, key=lambda case: place[case_points(axes, case)[along]]))
     return tuple(found)
+
+
+def _price_grids(
+    sorts: Sequence[_Sort], axes: Sequence[Axis], along: int
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """(shape, cases) of grids of all prices, axis ``along`` moving fastest, for each value of the other axes."""
+    priced = [place for place, sort in enumerate(sorts) if sort.chain is Kind.PRICE and place != along] + [along]
+    others = [place for place in range(len(axes)) if place not in priced]
+    # Blocks are as long as may be along the last price, then along the one before it.
+    room = LONGEST[Kind.PRICE]
+    parts: dict[int, list[tuple[int, ...]]] = {}
+    for place in reversed(priced):
+        order, most = sorts[place].order, max(1, min(room, len(axes[place])))
+        parts[place] = [order[start : start + most] for start in range(0, len(order), most)]
+        room //= most
+    rank = {Kind.OTHER: 0, Kind.SCREEN: 1}
+    others.sort(key=lambda place: (rank.get(sorts[place].stage, 3), place))
+    for fixed in product(*(range(len(axes[place])) for place in others)):
+        for blocks in product(*(parts[place] for place in priced)):
+            points = [0] * len(axes)
+            cases = []
+            for moving in product(*blocks):
+                for place, point in zip([*others, *priced], [*fixed, *moving], strict=True):
+                    points[place] = point
+                cases.append(case_number(axes, points))
+            yield tuple(len(block) for block in blocks), tuple(cases)
 
 
 def _slowest_first(sorts: Sequence[_Sort], axes: Sequence[Axis], case: int) -> tuple[int, ...]:
@@ -137,10 +176,11 @@ def _chain(sorts: Sequence[_Sort], axes: Sequence[Axis]) -> tuple[int, tuple[int
 def _linked_chain(sorts: Sequence[_Sort]) -> tuple[Kind, tuple[int, ...]] | None:
     """Kind and order of cases whose axes move together; None where they do not agree."""
     kinds, orders = {sort.chain for sort in sorts}, {sort.order for sort in sorts}
-    if len(kinds) != 1 or len(orders) != 1:
-        return None
     kind = next(iter(kinds))
-    return (kind, next(iter(orders))) if kind in _CHAINED else None
+    if len(kinds) != 1 or kind not in _CHAINED or (len(orders) != 1 and kind is not Kind.PRICE):
+        return None
+    # Prices need no order.
+    return kind, sorts[0].order
 
 
 def stage_keys(sorts: Sequence[_Sort], points: Sequence[int]) -> StageKeys:

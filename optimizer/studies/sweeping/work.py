@@ -13,7 +13,7 @@ from optimizer.offer import Offer
 from optimizer.solver import Options
 from optimizer.studies.ranges import Axis, case_points
 from optimizer.studies.sweeping.chains import Case, Chain
-from optimizer.studies.sweeping.layout import Piece, sorts_of, stage_keys
+from optimizer.studies.sweeping.layout import LAYOUT, Piece, sorts_of, stage_keys
 from optimizer.studies.sweeping.rows import Row
 from optimizer.studies.sweeping.stages import Stages
 from optimizer.ties import Stop
@@ -41,7 +41,7 @@ class Job:
 
         axes = [[[field.name for field in axis.fields], axis.values] for axis in self.axes]
         options = asdict(self.options)
-        content = [__version__, self.instance_json, axes, self.linked, self.reuse, options]
+        content = [__version__, LAYOUT, self.instance_json, axes, self.linked, self.reuse, options]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def __hash__(self) -> int:
@@ -68,7 +68,7 @@ class _Session:
             from optimizer.studies.sweeping.runs import training_rows
 
             return training_rows(cases, stop, tell)
-        chain = Chain(piece.kind, cases, self._job.options, stop)
+        chain = Chain(piece.kind, cases, self._job.options, piece.shape, stop)
         rows = []
         for row in chain.rows(reuse=self._job.reuse):
             rows.append(row)
