@@ -68,7 +68,7 @@ def _base(random: Random) -> Instance:
 
 
 def _axes(random: Random) -> list[str]:
-    axes = []
+    axes: list[str] = []
     for name in random.sample(sorted(ODD), random.choice((1, 2, 2, 3))):
         few = min(len(ODD[name]), random.randint(_FEW, _MANY if not axes else _FEW))
         axes.append(f"{name}={','.join(random.sample(ODD[name], few))}")
