@@ -116,16 +116,17 @@ def dominating_pools(data: ProgramData) -> dict[str, set[str]]:
 def _no_worse(data: ProgramData, a: str, b: str, figures: Mapping[str, _Figures]) -> bool:
     """Whether servers of ``a`` may be moved to ``b`` without a figure rising, racks included."""
     pool_a, pool_b = data.pools[a], data.pools[b]
-    rack_usd = data.yearly_by_quantity.get(("Racks", b), 0.0)
-    rack_capital = data.capital_by_quantity.get(("Racks", b), 0.0)
-    if pool_b.per_rack >= pool_a.per_rack:
-        extra = 0.0
-    elif data.setting.instance.site.racks is not None or data.setting.instance.site.floor_m2 is not None:
+    capped = data.setting.instance.site.racks is not None or data.setting.instance.site.floor_m2 is not None
+    if pool_b.per_rack < pool_a.per_rack and capped:
         return False
-    else:
-        counts = np.arange(1, data.max_servers[a] + 1)
-        # Most racks that one moved server can add, over every count that may be moved.
-        extra = float(np.max((-(-counts // pool_b.per_rack) - -(-counts // pool_a.per_rack)) / counts, initial=0.0))
+    counts = np.arange(1, data.max_servers[a] + 1)
+
+    def racks_usd(prices: Mapping[QuantityKey, float]) -> float:
+        """Most that racks cost more for one moved server, over every count that may be moved."""
+        there, here = (-(-counts // pool.per_rack) * prices.get(("Racks", pool.id), 0.0) for pool in (pool_b, pool_a))
+        return float(np.max((there - here) / counts, initial=0.0))
+
+    rack_usd = racks_usd(data.yearly_by_quantity)
     one, other = figures[a], figures[b]
     limited = data.setting.instance.economics.budget_capex_usd is not None
     # At worst each level is busy with what costs most more there, or not at all.
@@ -135,9 +136,9 @@ def _no_worse(data: ProgramData, a: str, b: str, figures: Mapping[str, _Figures]
     ]
     worst = sum(max(0.0, *of_level) for of_level in zip(*more, strict=True))
     return (
-        all(y + extra * rack_usd + worst <= x for x, y in zip(one.freed_usd, other.idle_usd, strict=True))
+        all(y + rack_usd + worst <= x for x, y in zip(one.freed_usd, other.idle_usd, strict=True))
         and all(y <= x for x, y in zip(one.limited, other.limited, strict=True))
-        and (not limited or other.capital_usd + extra * rack_capital <= one.freed_capital_usd)
+        and (not limited or other.capital_usd + racks_usd(data.capital_by_quantity) <= one.freed_capital_usd)
     )
 
 

@@ -241,7 +241,7 @@ def _bought_pools(
 ) -> None:
     row = server_type.accelerator
     for option in chosen_cooling(instance, catalog):
-        if not can_cool(row, option):
+        if not can_cool(row, option, retrofit=instance.choices.liquid_retrofit):
             continue
         pool = bought_pool(instance, catalog, server_type, fabrics, option)
         _placed(instance, pool, option, pools, refusals)
@@ -259,9 +259,16 @@ def _placed(
     refusals.append(RackRefusal(pool.server_type.id, option.id, rack_kw, pool.server_kw, reason))
 
 
-def can_cool(row: Accelerator, option: CoolingOption) -> bool:
-    """Whether servers of an accelerator can be had for a cooling option."""
-    return row.liquid_cooling != {"liquid": "no", "air": "required"}.get(option.medium)
+def can_cool(row: Accelerator, option: CoolingOption, *, retrofit: bool) -> bool:
+    """Whether servers of an accelerator can be had for a cooling option; with ``retrofit`` converted ones, too."""
+    if row.liquid_cooling == "no":
+        return option.medium == "air" or retrofit
+    return row.liquid_cooling == "option" or option.medium == "liquid"
+
+
+def takes_both_media(instance: Instance, row: Accelerator) -> bool:
+    """Whether servers of an accelerator can be had for air and for liquid."""
+    return row.liquid_cooling == "option" or (row.liquid_cooling == "no" and instance.choices.liquid_retrofit)
 
 
 def bought_pool(

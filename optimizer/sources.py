@@ -23,7 +23,7 @@ from optimizer.setting import electricity_region
 from optimizer.solver import Options
 
 #: Facility figures that the bill and the power of servers rest on.
-FACILITY_FIGURES = ("colo_wholesale_1mw_plus", "rack_hardware", "server_fan_share_air")
+FACILITY_FIGURES = ("colo_wholesale_1mw_plus", "rack_hardware", "server_fan_share_air", "liquid_retrofit")
 
 
 def search_count(screened: Screened, kept: int) -> SearchCount:

@@ -95,8 +95,28 @@ def _priced(setting: Setting, option: CoolingOption) -> Iterator[tuple[QuantityK
         yield ("PlantTierUsed", option.id, str(number)), "tier", one.offset_usd, f"{what}: dearer kW below the step"
 
 
+def rack_usd(setting: Setting, option: CoolingOption) -> float:
+    """USD for each rack that an option cools, however full; only the planner can state it."""
+    own = setting.instance.economics.cooling_prices.get(option.id)
+    return 0.0 if own is None or own.per_rack_usd is None else own.per_rack_usd
+
+
+def _rack_terms(setting: Setting, annuity: tuple[str, float]) -> Iterator[Term]:
+    """Doors and coolers that come by the rack, with their maintenance."""
+    for pool in setting.pools:
+        usd = rack_usd(setting, pool.cooling) if pool.is_bought and pool.cooling is not None else 0.0
+        if usd and pool.cooling is not None:
+            provenance = plant_provenance(setting, pool.cooling)
+            item, key = f"{pool.cooling.id} of racks of {pool.server_type.id}", ("Racks", pool.id)
+            yield capital(COMPONENT, item, key, "racks", usd, annuity, provenance)
+            _, _, share = plant_prices(setting, pool.cooling)
+            if share:
+                factors = (("maintenance_fraction", share),)
+                yield Term(COMPONENT, f"{item}, maintenance", key, "racks", usd, factors, 0.0, *provenance)
+
+
 def terms(setting: Setting) -> list[Term]:
-    """Fixed and marginal capital as annuities over the plant's life, and maintenance."""
+    """Fixed, marginal and by-the-rack capital as annuities over the plant's life, and maintenance."""
     economics = setting.instance.economics
     annuity = ("annuity", capital_recovery_factor(economics.discount_rate, economics.cooling_life_years))
     result = []
@@ -111,4 +131,4 @@ def terms(setting: Setting) -> list[Term]:
             if share:
                 factors = (("maintenance_fraction", share),)
                 result.append(Term(COMPONENT, f"{item}, maintenance", key, unit, usd, factors, 0.0, *provenance))
-    return result
+    return [*result, *_rack_terms(setting, annuity)]

@@ -27,7 +27,7 @@ def _terms(setting: Setting, share: float, stated: bool) -> Iterator[Term]:
     )
     for terms_of, book in bought:
         for one in terms_of(setting):
-            if one.capital_usd == 0.0 or one.quantity[0] == "Racks":
+            if one.capital_usd == 0.0 or (one.component == "space" and one.quantity[0] == "Racks"):
                 continue
             factors = (("insurance_fraction", share), *((("mean_book_value", book),) if book != 1.0 else ()))
             trust: Trust = one.trust if stated else "assumed"

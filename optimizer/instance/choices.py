@@ -106,6 +106,12 @@ class Choices(Ruled):
         default_source="catalogue options that are offered by default",
         min_length=1,
     )
+    liquid_retrofit: bool = field(
+        False,
+        "Whether servers that are not sold for liquid cooling may be converted to it (cold plates, or made fit for"
+        " immersion), at economics.liquid_retrofit_usd_per_kw.",
+        default_source="no: the maker's warranty may end with it",
+    )
     sourcing: tuple[Sourcing, ...] = field(
         ("buy", "on_demand", "reserved_1yr", "reserved_3yr"),
         "Ways to get servers. Those of `inventory` are there whatever stands here.",

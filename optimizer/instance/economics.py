@@ -66,6 +66,13 @@ class CoolingPrices(Ruled):
     marginal_usd_per_kw: float | None = field(
         None, "Paid for each kW of heat it is sized for.", unit="USD/kW", ge=0, le=1e9
     )
+    per_rack_usd: float | None = field(
+        None,
+        "Paid for each rack that it cools, however full: a rear door, a rack's share of the coolers in its row.",
+        unit="USD/rack",
+        ge=0,
+        le=1e7,
+    )
     maintenance_fraction: float | None = field(
         None, "Maintenance per year as a share of the plant's capital.", unit="1/year", ge=0, le=1
     )
@@ -142,6 +149,14 @@ class Economics(Ruled):
         "Premium of a server built with cold plates and manifolds, where it could also be bought for air.",
         unit="USD/kW of server power",
         default_source="assumed: about 4,500 USD for an 8-accelerator server of 10 kW",
+        ge=0,
+        le=1e5,
+    )
+    liquid_retrofit_usd_per_kw: float | None = field(
+        None,
+        "Cost of converting a server to liquid cooling that is not sold for it; only with choices.liquid_retrofit.",
+        unit="USD/kW of server power",
+        default_source="catalogue figure at the price level: 2,000 to 3,000 USD/kW (assumed)",
         ge=0,
         le=1e5,
     )

@@ -310,7 +310,8 @@ class _Filling:
             return next(
                 (one.id for one in rented if one.sourcing == group.sourcing), f"{server_type.id}/{group.sourcing}"
             )
-        if not can_cool(server_type.accelerator, self.setting.catalog.cooling[cooling]):
+        retrofit = self.setting.instance.choices.liquid_retrofit
+        if not can_cool(server_type.accelerator, self.setting.catalog.cooling[cooling], retrofit=retrofit):
             other = {"required": "liquid", "no": "air"}[server_type.accelerator.liquid_cooling]
             where = f"{place}.cooling".lstrip(".")
             self._fault("E-PROPOSAL-503", where, cooling, f"must be {other} cooling: {server_type.id} takes no other")

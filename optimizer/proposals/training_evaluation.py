@@ -22,7 +22,7 @@ from optimizer.proposals.training_chosen import Wanted, narrowed, outside, wante
 from optimizer.proposals.training_layout import unsuited
 from optimizer.proposals.training_servers import Found, servers_of
 from optimizer.proposals.training_shape import TrainingProposal
-from optimizer.setting import instance_catalog
+from optimizer.setting import instance_catalog, takes_both_media
 from optimizer.solver import Options, Outcome, Reason, solver_name
 from optimizer.training.answer import Answered, Searched
 from optimizer.training.choices import Choice, Choices, Part
@@ -206,7 +206,7 @@ def _speed(own: Instance, one: Wanted, parts: tuple[Part, ...]) -> float:
     if one.liquid_speedup is not None:
         return one.liquid_speedup
     liquid = all(part.prices.pool.cooling is not None and part.prices.pool.cooling.medium == "liquid" for part in parts)
-    optional = parts[0].prices.pool.server_type.accelerator.liquid_cooling == "option"
+    optional = takes_both_media(own, parts[0].prices.pool.server_type.accelerator)
     return 1.0 + training_workload(own).liquid_speedup_fraction if liquid and optional else 1.0
 
 

@@ -24,7 +24,7 @@ def servers_of(own: Instance, catalog: Catalog, wanted: tuple[Wanted, ...], file
     """Pools, counts and spares of every job, of the narrowed instance. Raises InputError with every contradiction."""
     problems: list[Problem] = []
     for one in wanted:
-        problems += _uncooled(catalog, one, file)
+        problems += _uncooled(catalog, one, file, retrofit=own.choices.liquid_retrofit)
     if problems:
         raise InputError(tuple(problems))
     places = tuple(_with_refused(place) for place in places_of(own, catalog))
@@ -46,12 +46,12 @@ def _at(one: Wanted, where: str, key: str) -> str:
     return ".".join(part for part in (one.place, where, key) if part)
 
 
-def _uncooled(catalog: Catalog, one: Wanted, file: str) -> list[Problem]:
+def _uncooled(catalog: Catalog, one: Wanted, file: str, *, retrofit: bool) -> list[Problem]:
     """Servers that the cooling of a proposal cannot cool."""
     row = catalog.accelerators[one.accelerator]
     found = []
     for number, stand in enumerate(one.stands):
-        if stand.cooling is None or can_cool(row, catalog.cooling[stand.cooling]):
+        if stand.cooling is None or can_cool(row, catalog.cooling[stand.cooling], retrofit=retrofit):
             continue
         other = {"required": "liquid", "no": "air"}[row.liquid_cooling]
         where = f"parts[{number}]" if len(one.stands) > 1 else ""
@@ -75,7 +75,9 @@ def _with_refused(place: Place) -> Place:
             continue
         for name in setting.instance.choices.cooling or ():
             option = setting.catalog.cooling[name]
-            if f"{server_type.id}/buy/{name}" in known or not can_cool(row, option):
+            if f"{server_type.id}/buy/{name}" in known or not can_cool(
+                row, option, retrofit=setting.instance.choices.liquid_retrofit
+            ):
                 continue
             pool = bought_pool(setting.instance, setting.catalog, server_type, setting.fabrics, option)
             made.append(replace(pool, per_rack=max(1, pool.per_rack)))

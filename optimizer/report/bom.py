@@ -18,7 +18,7 @@ Kind = Literal["order", "rent", "run"]
 
 #: No table of the catalogue states how long delivery takes.
 LEAD_TIME: Final = "unknown"
-_PREMIUM: Final = "built for liquid"
+_PREMIUM: Final = ("built for liquid", "converted to liquid")
 _COLOCATION, _RACK = "colo_wholesale_1mw_plus", "rack_hardware"
 _MONTHS: Final = 12.0
 

@@ -145,6 +145,12 @@ def site(instance: Instance, plan: Plan) -> Iterator[Mover]:
         now = instance.economics.liquid_ready_usd_per_kw
         name = "premium of servers for liquid"
         yield economics_mover(instance, name, "liquid_ready_usd_per_kw", "USD/kW", now, premium, {}, now)
+    converted = next((one for one in plan.bill.lines if one.item.endswith("converted to liquid")), None)
+    if converted is not None:
+        own, row = instance.economics.liquid_retrofit_usd_per_kw, row_of(plan, "facility", "liquid_retrofit")
+        now = float(row[instance.economics.price_level]) if own is None else own
+        name = "conversion of servers to liquid"
+        yield economics_mover(instance, name, "liquid_retrofit_usd_per_kw", "USD/kW", now, converted, row, own)
 
 
 def people_and_hall(instance: Instance, plan: Plan) -> Iterator[Mover]:

@@ -16,7 +16,7 @@ from optimizer.instance.model import Instance
 from optimizer.performance.factors import FloatArray
 from optimizer.performance.training import Layouts
 from optimizer.performance.training.constants import calibration_with
-from optimizer.setting import ServerType
+from optimizer.setting import ServerType, takes_both_media
 from optimizer.training.evaluate import LAYOUT_LIMITS, Evaluator, Rows, joined
 from optimizer.training.jobs import Job, training_workload
 from optimizer.training.layouts import base_layouts
@@ -65,7 +65,7 @@ def options_of(
     workload = training_workload(instance)
     bases = base_layouts(instance, job, accelerator)
     liquid = 1.0 + workload.liquid_speedup_fraction
-    speedups = {1.0, liquid} if row.liquid_cooling == "option" else {1.0}
+    speedups = {1.0, liquid} if takes_both_media(instance, row) else {1.0}
     ways = [(None, "synchronous"), *((group, method) for group in groups for method in workload.multi_site.methods)]
     for precision in job.precisions:
         if accelerator.peak_tflops(precision) <= 0.0 or not bases.size:

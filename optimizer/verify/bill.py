@@ -89,12 +89,24 @@ def _server_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
             yield Line("servers", server_type, quantity, unit, replace(quote, usd=price), annuity, True, code)
     for one in _bought(fleet):
         assert one.option is not None
-        if one.option.medium == "liquid" and one.row.liquid_cooling == "option":
-            premium = Quote(economics.liquid_ready_usd_per_kw * one.row.server_power_kw, _ASSUMED)
+        if one.option.medium == "liquid" and one.row.liquid_cooling != "required":
+            premium = _premium(facts, one)
             servers = float(one.group.servers)
             yield Line(
                 "servers", one.group.server_type, servers, "servers", premium, annuity, True, pool=one.group.pool
             )
+
+
+def _premium(facts: Facts, one: GroupFacts) -> Quote:
+    """What a server for air costs more with cold plates: sold so, or converted."""
+    economics, kw = facts.instance.economics, one.row.server_power_kw
+    if one.row.liquid_cooling == "option":
+        return Quote(economics.liquid_ready_usd_per_kw * kw, _ASSUMED)
+    if economics.liquid_retrofit_usd_per_kw is not None:
+        return Quote.user(economics.liquid_retrofit_usd_per_kw * kw)
+    row = facts.catalog.facility["liquid_retrofit"]
+    usd: float = getattr(row, economics.price_level)
+    return Quote.of(usd * kw, row)
 
 
 def _split(fleet: Fleet, line: Line) -> Iterator[Line]:
@@ -143,6 +155,13 @@ def _cooling_lines(facts: Facts, fleet: Fleet) -> Iterator[Line]:
         for quantity, unit, price in parts:
             yield Line("cooling", name, quantity, unit, price, (annuity,), True)
             yield Line("cooling", name, quantity, unit, price, (share,))
+    for one in _bought(fleet):
+        assert one.option is not None
+        own, (_, _, share) = economics.cooling_prices.get(one.option.id), _plant_prices(facts, one.option)
+        if own is not None and own.per_rack_usd is not None:
+            racks, price = float(-(-one.group.servers // one.per_rack)), Quote.user(own.per_rack_usd)
+            yield Line("cooling", one.option.id, racks, "racks", price, (annuity,), True)
+            yield Line("cooling", one.option.id, racks, "racks", price, (share,))
 
 
 def _maintenance(facts: Facts, line: Line) -> Line:

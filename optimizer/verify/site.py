@@ -106,7 +106,7 @@ def insurance_lines(
     share = _figure(facts, "insurance", economics.services.insurance_fraction)
     lives = {"servers": economics.server_life_years, "network": economics.network_life_years}
     for line in (*servers, *network, *cooling, *space):
-        if not line.is_capital or line.unit == "racks":
+        if not line.is_capital or (line.component == "space" and line.unit == "racks"):
             continue
         factors = [share.usd]
         if line.component in lives:

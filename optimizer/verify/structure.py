@@ -122,7 +122,8 @@ def _check_bought(ledger: Ledger, facts: Facts, path: str, group: ServerGroup, r
     ):
         return
     medium = facts.catalog.cooling[group.cooling or ""].medium
-    refused = {"required": "air", "no": "liquid"}.get(row.liquid_cooling)
+    converted = facts.instance.choices.liquid_retrofit
+    refused = {"required": "air", "no": None if converted else "liquid"}.get(row.liquid_cooling)
     ledger.check(
         medium != refused, "V-COOLING", f"{path}.cooling", medium, row.liquid_cooling, "the server cannot be cooled so"
     )

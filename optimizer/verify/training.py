@@ -95,7 +95,8 @@ def _check_structure(
             allowed = group.cooling is not None and group.cooling in any_facts.cooling
             if ledger.check(allowed, "V-COOLING", f"{path}.cooling", group.cooling, "offered", "not offered"):
                 medium = any_facts.catalog.cooling[group.cooling or ""].medium
-                refused = {"required": "air", "no": "liquid"}.get(row.liquid_cooling)
+                converted = instance.choices.liquid_retrofit
+                refused = {"required": "air", "no": None if converted else "liquid"}.get(row.liquid_cooling)
                 ledger.check(
                     medium != refused, "V-COOLING", f"{path}.cooling", medium, row.liquid_cooling, "impossible"
                 )

@@ -18,7 +18,7 @@ ROWS = {
     "cooling": 10,
     "climates": 33,
     "electricity": 105,
-    "facility": 58,
+    "facility": 59,
     "fabrics": 24,
 }
 CATALOG = load_catalog()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from optimizer.costs.servers import liquid_premium
 from optimizer.instance.model import Instance
 from optimizer.levels import MAX_LEVELS_BELOW_PEAK
 from optimizer.setting import (
@@ -214,3 +215,26 @@ def test_setting_of_an_instance_has_its_classes_and_residual_plant() -> None:
     assert isinstance(found.instance, Instance)
     assert [one.name for one in found.classes] == ["all"]
     assert found.residual.medium == "air"
+
+
+def test_servers_for_air_are_converted_to_liquid_where_that_is_allowed() -> None:
+    rows = catalog().accelerators
+    key = next(name for name, row in rows.items() if row.liquid_cooling == "no" and row.availability == "current")
+    given = {"accelerators": [key], "cooling": ["air_containment_econ", "d2c_1p"], "sourcing": ["buy"]}
+    prices = {key: {"server_usd": 1e5}}
+    found = setting(choices={**given, "liquid_retrofit": True}, economics={"prices": prices})
+    assert {one.cooling.medium for one in found.pools if one.cooling} == {"air", "liquid"}
+    liquid = next(one for one in found.pools if one.cooling and one.cooling.medium == "liquid")
+    # Converted servers save what any server with cold plates saves of its fans.
+    assert liquid.fan_factor < 1.0
+    for level, usd in (("low", 2000.0), ("typical", 2500.0), ("high", 3000.0)):
+        economics = {"prices": prices, "price_level": level}
+        premium = liquid_premium(setting(choices={**given, "liquid_retrofit": True}, economics=economics), liquid)
+        assert premium is not None
+        assert premium[1].usd == pytest.approx(usd * rows[key].server_power_kw)
+        assert premium[1].trust == "assumed"
+    stated = {"prices": prices, "liquid_retrofit_usd_per_kw": 100.0}
+    premium = liquid_premium(setting(choices={**given, "liquid_retrofit": True}, economics=stated), liquid)
+    assert premium is not None
+    assert premium[1].usd == pytest.approx(100.0 * rows[key].server_power_kw)
+    assert premium[1].trust == "user"

@@ -182,9 +182,26 @@ class Money:
         """Premium of one new server that is built for liquid and could be had for air."""
         one = self.listing.pools[pool]
         row = one.server_type.accelerator
-        if one.cooling is None or one.cooling.medium != "liquid" or row.liquid_cooling != "option" or not one.is_bought:
+        if (
+            one.cooling is None
+            or one.cooling.medium != "liquid"
+            or not one.is_bought
+            or row.liquid_cooling == "required"
+        ):
             return 0.0
-        return self.listing.instance.economics.liquid_ready_usd_per_kw * row.server_power_kw
+        economics = self.listing.instance.economics
+        if row.liquid_cooling == "option":
+            return economics.liquid_ready_usd_per_kw * row.server_power_kw
+        figure = self.listing.catalog.facility["liquid_retrofit"]
+        each = {"low": figure.low, "typical": figure.typical, "high": figure.high}[economics.price_level]
+        stated = economics.liquid_retrofit_usd_per_kw
+        return (each if stated is None else stated) * row.server_power_kw
+
+    def doors_usd(self, pool: int) -> float:
+        """Price of what cools one rack of a pool, however full."""
+        option = self.listing.pools[pool].cooling
+        own = None if option is None else self.listing.instance.economics.cooling_prices.get(option.id)
+        return 0.0 if own is None or own.per_rack_usd is None else own.per_rack_usd
 
 
 def _best_of(several: Sequence[Parts]) -> Parts:
@@ -194,6 +211,12 @@ def _best_of(several: Sequence[Parts]) -> Parts:
         return ()
     capacity = max(sum(one.capacity for one in parts) for parts in several)
     return (min(found, key=lambda one: one.kw)._replace(capacity=capacity),)
+
+
+def plant_of(pool: Pool) -> str:
+    """Cooling option of servers in the hall."""
+    assert pool.cooling is not None
+    return pool.cooling.id
 
 
 def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -328,7 +351,8 @@ class Enumeration:
         for plant, share in self._heat(q):
             _, marginal, yearly = self.money.plants[plant]
             usd += pool.server_kw * share * marginal * self.money.plant_discount(plant) * yearly
-        return usd + self.money.site.rack_usd * self.money.site.rack_share / pool.per_rack
+        doors = self.money.doors_usd(q) * self.money.plants[plant_of(pool)][2]
+        return usd + (self.money.site.rack_usd * self.money.site.rack_share + doors) / pool.per_rack
 
     def _idle_usd(self, q: int) -> float:
         """A year of one idle server."""
@@ -416,6 +440,9 @@ class Enumeration:
             if not pool.is_bought:
                 continue
             new_racks += math.ceil(count / pool.per_rack)
+            doors = math.ceil(count / pool.per_rack) * money.doors_usd(q)
+            yearly += doors * money.plants[plant_of(pool)][2]
+            capital += doors
             new_accelerators += count * kind.size
             speed = kind.accelerator.scale_out_gb_s
             fabric[speed] = fabric.get(speed, 0) + count * kind.size

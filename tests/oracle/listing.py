@@ -326,7 +326,7 @@ def list_pools(instance: Instance, catalog: Catalog, fabrics: dict[float, tuple[
                     pools.append(replace(pool, id=name, sourcing="owned", owned=one))
         if kind.server_usd is not None and "buy" in chosen.sourcing:
             for option in options:
-                if (option.medium == "liquid" and row.liquid_cooling == "no") or (
+                if (option.medium == "liquid" and row.liquid_cooling == "no" and not chosen.liquid_retrofit) or (
                     option.medium == "air" and row.liquid_cooling == "required"
                 ):
                     continue

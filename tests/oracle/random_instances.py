@@ -476,7 +476,13 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
     if economics.rent_fallbacks.spot_fraction:
         yield "rent from a share"
     yield from site_features.features(instance)
-    yield from tiers.features(instance, buys=bool(bought))
+    converted = any(
+        pool.cooling is not None
+        and pool.cooling.medium == "liquid"
+        and pool.server_type.accelerator.liquid_cooling == "no"
+        for pool in bought
+    )
+    yield from tiers.features(instance, buys=bool(bought), converts=converted)
     if len(listing.classes) > 1:
         yield "several classes"
     if len(listing.power.levels) > 1 or listing.power.levels[0].share < 1.0:

@@ -9,7 +9,7 @@ from optimizer.instance.economics import CoolingPrices, Economics
 from optimizer.instance.model import Instance
 
 #: Features that at least 50 of 500 instances must have.
-FEATURES = ("network discount", "plant discount")
+FEATURES = ("network discount", "plant discount", "cooling by the rack", "converted to liquid")
 
 
 def network_usd(fabrics: Sequence[Fabric], economics: Economics, accelerators: int) -> float:
@@ -78,10 +78,23 @@ def add_discounts(random: Random, document: dict[str, Any]) -> None:
                     {"from_kw": start, "discount_fraction": share} for start, share in zip(starts, shares, strict=True)
                 ]
                 own["discount_kind"] = random.choice(("all_units", "incremental"))
+    if random.random() < 0.35:
+        for option in document["choices"]["cooling"]:
+            if random.random() < 0.6:
+                own = economics.setdefault("cooling_prices", {}).setdefault(option, {})
+                own["per_rack_usd"] = random.choice((500.0, 6000.0, 25_000.0))
+    if random.random() < 0.8:
+        document["choices"]["liquid_retrofit"] = True
+        if random.random() < 0.5:
+            economics["liquid_retrofit_usd_per_kw"] = random.choice((0.0, 300.0, 2500.0))
 
 
-def features(instance: Instance, *, buys: bool) -> Iterable[str]:
-    """Which of them an instance has."""
+def features(instance: Instance, *, buys: bool, converts: bool) -> Iterable[str]:
+    """Which of them an instance has; ``converts``: it offers servers for air that are converted to liquid."""
+    if buys and any(one.per_rack_usd for one in instance.economics.cooling_prices.values()):
+        yield FEATURES[2]
+    if converts:
+        yield FEATURES[3]
     if buys and instance.economics.network_discounts:
         yield FEATURES[0]
     if buys and any(one.discounts for one in instance.economics.cooling_prices.values()):

@@ -90,3 +90,43 @@ def test_a_wrong_order_is_refused(kind: str, fault: Any) -> None:
         assert (kind, fault) == ("incremental", _exact_network)
         return
     assert verify(read(raw))
+
+
+def test_doors_and_conversions_stand_and_wrong_ones_are_refused() -> None:
+    given: Raw = copy.deepcopy(BOUGHT)
+    given["choices"] |= {
+        "accelerators": ["h100-80gb-pcie"],
+        "liquid_retrofit": True,
+        "cooling": ["d2c_1p"],
+        "max_accelerator_types": None,
+        "supply": {},
+    }
+    given["choices"] = {key: value for key, value in given["choices"].items() if value is not None}
+    given["site"] = {}
+    given["economics"] = {
+        "price_level": "high",
+        "prices": {"h100-80gb-pcie": {"server_usd": 250_000}},
+        "cooling_prices": {"d2c_1p": {"per_rack_usd": 9000}},
+    }
+    given["targets"] = {"tpot_ms": 200}
+    given["choices"]["schemes"], given["choices"]["recovery_steps"] = ["w16a16"], ["none"]
+    plan = solve(Instance.model_validate_json(json.dumps(given))).plan
+    assert plan is not None
+    assert not verify(plan)
+    lines = plan.bill.lines
+    converted = next(line for line in lines if line.item.endswith("converted to liquid"))
+    row = next(one.row for one in plan.catalog_rows if one.table == "accelerators")
+    assert converted.unit_price_usd == pytest.approx(3000.0 * float(str(row["server_power_kw"])))
+    doors = next(line for line in lines if line.component == "cooling" and line.unit == "racks")
+    assert (doors.quantity, doors.unit_price_usd) == (plan.servers[0].racks, 9000.0)
+    assert materials(plan).capital_usd == pytest.approx(plan.bill.capital_usd, abs=0.005)
+    for chosen in (converted, doors):
+        raw = document(plan)
+        for line in raw["bill"]["lines"]:
+            if line["unit_price_usd"] == chosen.unit_price_usd:
+                line["unit_price_usd"] *= 0.9
+        settle(raw)
+        assert verify(read(raw))
+    raw = document(plan)
+    raw["instance"]["choices"]["liquid_retrofit"] = False
+    assert "V-COOLING" in {one.code for one in verify(read(raw))}

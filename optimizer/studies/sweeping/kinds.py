@@ -70,6 +70,8 @@ _FIELDS: Final[Mapping[Path, tuple[Kind, Looser]]] = MappingProxyType(
         ("economics", "server_maintenance_fraction"): (Kind.PRICE, "smaller"),
         ("economics", "network_maintenance_fraction"): (Kind.PRICE, "smaller"),
         ("economics", "liquid_ready_usd_per_kw"): (Kind.PRICE, "smaller"),
+        ("economics", "liquid_retrofit_usd_per_kw"): (Kind.PRICE, "smaller"),
+        ("economics", "cooling_prices", "*", "per_rack_usd"): (Kind.PRICE, "smaller"),
         ("economics", "colocation_usd_per_kw_month"): (Kind.PRICE, "smaller"),
         ("economics", "rack_usd"): (Kind.PRICE, "smaller"),
         ("site", "electricity_usd_per_kwh"): (Kind.PRICE, "smaller"),
