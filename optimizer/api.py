@@ -138,7 +138,7 @@ def solve(
     stop: Callable[[], bool] | None = None,
     dominate: bool = True,
     runners_up: int = 0,
-    distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
+    distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing", "sites"),
     baseline: "Literal['naive'] | Proposal | TrainingProposal | Plan | None" = None,
     tell: Callable[[int, str], None] = lambda _count, _words: None,
 ) -> Solved:
@@ -163,8 +163,6 @@ def solve(
     the plan.
     """
     if instance.workload.kind == "training":
-        if runners_up:
-            serving_only(instance, "--runners-up")
         return _solve_training(
             resolved(instance, instance_path),
             baseline,
@@ -174,6 +172,8 @@ def solve(
             seed=seed,
             export=export,
             stop=stop,
+            rank=runners_up,
+            distinct=distinct,
         )
     from optimizer.answer import alternatives, answer, measured_alternative, plan_of
     from optimizer.candidates import build_candidates

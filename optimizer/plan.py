@@ -238,9 +238,12 @@ class Uses(Shape):
     """What a plan uses; two plans are distinct when one of these differs."""
 
     accelerators: tuple[str, ...]
-    schemes: tuple[str, ...] = Field(description="Weights-and-activations scheme, KV scheme and recovery step.")
+    schemes: tuple[str, ...] = Field(
+        description="Weights-and-activations scheme, KV scheme and recovery step; of runs the number format."
+    )
     cooling: tuple[str, ...] = Field(description="Cooling options of bought servers.")
     sourcing: tuple[str, ...]
+    sites: tuple[str, ...] = Field((), description="Named sites of bought servers of runs.")
 
 
 class Ranked(Shape):

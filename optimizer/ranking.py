@@ -5,23 +5,15 @@ ranking is the cheapest one that does without at least one thing of each plan be
 token of something to an earlier one is no alternative, and layout or concurrency alone make none.
 """
 
-import heapq
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 
 from optimizer.answer import Stop, answer, difference, plan_of, summary
+from optimizer.next_best import Ranking, Stopped, Things, next_best, told_apart
 from optimizer.offer import Offer, Without
 from optimizer.plan import Plan, Ranked, RunnerUp, Uses
 from optimizer.solver import Options, Reason
-
-#: One thing that a plan uses: its kind (a field of ``Uses``) and its name.
-Thing = tuple[str, str]
-Things = frozenset[Thing]
-
-#: Differences below this share of the plan's own figure are not worth a word.
-_WORTH = 0.005
-
 
 #: Kinds of things, in the order in which they are told.
 KINDS = ("accelerators", "schemes", "cooling", "sourcing")
@@ -41,66 +33,6 @@ def things_of(plan: Plan, kinds: Collection[str] = KINDS) -> Things:
 
 def _without(things: Things) -> Without:
     return Without(**{kind: frozenset(name for one, name in things if one == kind) for kind in KINDS})
-
-
-class Stopped(Exception):  # noqa: N818 - it reports how a search ended
-    """Time was up, or the search was asked to stop."""
-
-
-@dataclass(slots=True)
-class Ranking:
-    """Plans in the order of their cost; ``is_complete`` says that no further one was lost to time."""
-
-    plans: list[Plan]
-    is_complete: bool
-
-
-def next_best(
-    best: Callable[[Things], tuple[float, Things, Plan] | None], first: tuple[float, Things], count: int
-) -> Iterator[Plan]:
-    """The next best plans after the first one, cheapest first, at most ``count``.
-
-    ``best(W)`` gives cost, things and the plan itself of the cheapest plan without any thing of ``W``; None: no plan.
-
-    Proof. A plan is allowed when it does without a thing of every listed plan, so it lies in ``best(W)``'s program for
-    some ``W`` that holds a thing of each listed plan. The queue holds a subset of each such ``W`` at all times: it
-    starts with one thing of the first plan each, and a set that misses a listed plan is replaced by its extensions
-    with each thing of it. A superset costs no less, so a set stands in the queue at its own least cost or, before it
-    is solved, at that of the set it extends. What leaves the queue at its own cost and misses no listed plan is
-    therefore the cheapest allowed plan.
-    """
-    listed = [first[1]]
-    seen: set[Things] = set()
-    queue: list[tuple[float, int, tuple[Thing, ...]]] = []
-    solved: dict[Things, tuple[Things, Plan]] = {}
-
-    def extend(things: Things, by: Things, cost: float) -> None:
-        for one in sorted(by):
-            wider = things | {one}
-            if wider not in seen:
-                seen.add(wider)
-                # Solved sets go before unsolved ones of equal bound, so that equal costs are not solved in vain.
-                heapq.heappush(queue, (cost, 1, tuple(sorted(wider))))
-
-    extend(frozenset(), first[1], first[0])
-    found = 0
-    while queue and found < count:
-        cost, unsolved, key = heapq.heappop(queue)
-        things = frozenset(key)
-        missed = next((one for one in listed if not one & things), None)
-        if missed is not None:
-            extend(things, missed, cost)
-        elif unsolved:
-            cheapest = best(things)
-            if cheapest is not None:
-                solved[things] = cheapest[1:]
-                heapq.heappush(queue, (max(cost, cheapest[0]), 0, key))
-        else:
-            used, plan = solved[things]
-            listed.append(used)
-            found += 1
-            yield plan
-            extend(things, used, cost)
 
 
 def ranking(
@@ -189,15 +121,7 @@ def uses_of(plan: Plan) -> Uses:
 
 def compared(plan: Plan, other: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(better, worse): figures in which the other plan differs from the plan, most telling first."""
-    better: list[str] = []
-    worse: list[str] = []
-    for label, before, after, less_is_better in _figures(plan, other):
-        if abs(after - before) <= _WORTH * max(abs(before), abs(after)):
-            continue
-        change = f"{after / before - 1.0:+.1%}" if before else "from none"
-        text = f"{label} {_short(before)} -> {_short(after)} ({change})"
-        (better if (after < before) == less_is_better else worse).append(text)
-    return tuple(better), tuple(worse)
+    return told_apart(_figures(plan, other))
 
 
 def _figures(plan: Plan, other: Plan) -> Iterator[tuple[str, float, float, bool]]:
@@ -218,10 +142,6 @@ def _figures(plan: Plan, other: Plan) -> Iterator[tuple[str, float, float, bool]
         True,
     )
     yield "share of cost assumed", *both(lambda one: one.bill.assumed_fraction), True
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.4g}"
 
 
 #: Kinds of things by the word that a runner-up's row uses for them.

@@ -29,7 +29,7 @@ def solve(
     export: Path | None = None,
     stop: Callable[[], bool] | None = None,
     runners_up: int = 0,
-    distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing"),
+    distinct: Collection[str] = ("accelerators", "schemes", "cooling", "sourcing", "sites"),
     baseline: "Literal['naive'] | Proposal | TrainingProposal | Plan | None" = None,
     quiet: bool = False,
 ) -> "Solved":

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--distinct",
-    type=click.Choice(["accelerators", "schemes", "cooling", "sourcing"]),
+    type=click.Choice(["accelerators", "schemes", "cooling", "sourcing", "sites"]),
     multiple=True,
-    default=("accelerators", "schemes", "cooling", "sourcing"),
+    default=("accelerators", "schemes", "cooling", "sourcing", "sites"),
     help="What makes plans distinct; may be repeated. Absent: any of them.",
 )
 @click.option(

@@ -6,8 +6,9 @@ from typing import Any
 from optimizer.errors import InputError, UsageProblems
 from optimizer.instance.field_paths import FieldPath, with_values
 from optimizer.instance.model import Instance
+from optimizer.next_best import Things
 from optimizer.plan import Plan
-from optimizer.ranking import KINDS, Things, things_of
+from optimizer.ranking import KINDS, things_of
 from optimizer.studies.best import best_plan
 
 NOTHING_FITS = "nothing fits"

@@ -1,7 +1,7 @@
 """Training from an instance to its plan, or to why there is none. No printing."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +10,7 @@ from optimizer.catalog import Catalog, load_catalog
 from optimizer.diagnosis import Diagnosis
 from optimizer.errors import SolverError, StoppedWithoutPlan
 from optimizer.instance.model import Instance
+from optimizer.next_best import Things
 from optimizer.plan import Plan
 from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
 from optimizer.training.choices import Choice, Choices, choices_of
@@ -42,6 +43,35 @@ class Searched:
         """The program over the choices that are kept."""
         kept = tuple(tuple(filter(keeps, one.found)) for one in self.choices)
         return TrainingProgram(self.instance, self.jobs, kept, training_workload(self.instance).calendar_period_days)
+
+    def without(self, things: Things) -> "Searched":
+        """The same search where some accelerators, formats, cooling options, ways of sourcing or sites may not be used.
+
+        Choices are made anew, so that what is cheapest of the rest is among them.
+        """
+        prices = {key: one for key, one in self.prices.items() if not things & things_of_pool(self.instance, one)}
+        formats = {name for kind, name in things if kind == "schemes"}
+        options = tuple(tuple(one for one in each if one.precision not in formats) for each in self.options)
+        return replace(self, prices=prices, options=options, choices=_choices(self.instance, options, prices))
+
+
+def things_of_pool(instance: Instance, prices: PoolPrices) -> Things:
+    """What servers of a pool are, as ``Uses`` names it."""
+    pool = prices.pool
+    found = {("accelerators", pool.server_type.accelerator.id), ("sourcing", str(pool.sourcing))}
+    if pool.cooling is not None:
+        found.add(("cooling", pool.cooling.id))
+    if instance.sites and pool.is_bought:
+        found.add(("sites", prices.place.name))
+    return frozenset(found)
+
+
+def _choices(
+    instance: Instance, options: tuple[tuple[JobOptions, ...], ...], prices: dict[tuple[str, str], PoolPrices]
+) -> tuple[Choices, ...]:
+    alone = len(options) == 1
+    keep = KEPT_ALONE if alone else KEPT_SHARED
+    return tuple(choices_of(instance, list(own), prices, keep, alone_here=alone) for own in options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,15 +125,11 @@ def search(instance: Instance, catalog: Catalog | None = None) -> Searched:
     prices = pool_prices(instance, places)
     groups = groups_of(instance)
     types = {one.pool.server_type.id: one.pool.server_type for one in prices.values()}
-    keep = KEPT_ALONE if len(jobs) == 1 else KEPT_SHARED
-    options, choices = [], []
-    for job in jobs:
-        own = tuple(
-            one for _, server_type in sorted(types.items()) for one in options_of(instance, job, server_type, groups)
-        )
-        options.append(own)
-        choices.append(choices_of(instance, list(own), prices, keep, alone_here=len(jobs) == 1))
-    return Searched(instance, jobs, prices, tuple(options), tuple(choices))
+    options = tuple(
+        tuple(one for _, server_type in sorted(types.items()) for one in options_of(instance, job, server_type, groups))
+        for job in jobs
+    )
+    return Searched(instance, jobs, prices, options, _choices(instance, options, prices))
 
 
 NOTHING: Final = Outcome(Reason.INFEASIBLE, float("nan"), -float("inf"), None, 0, 0.0)
@@ -156,8 +182,12 @@ def solve_training(
     seed: int | None = None,
     export: Path | None = None,
     stop: Stop | None = None,
+    rank: int = 0,
+    distinct: Collection[str] = (),
 ) -> Found:
     """The cheapest way to do every job in time, or why there is none; ``optimizer.api.solve`` verifies it.
+
+    ``rank`` of the next best plans that are distinct by the kinds in ``distinct`` are ranked beside it.
 
     Raises SolverError and StoppedWithoutPlan as that does.
     """
@@ -193,5 +223,9 @@ def solve_training(
     plan = make_plan(searched, found, options, solver_name())
     left = replace(options, time_limit_s=max(1e-3, deadline - time.perf_counter()))
     plan = plan.model_copy(update={"runners_up": runners_up(searched, plan, left, stop, deadline)})
+    if rank:
+        from optimizer.training.ranking import ranked
+
+        plan = ranked(searched, plan, rank, options, stop, deadline, distinct)
     lap("runners_up")
     return Found(plan, None, seconds)

@@ -38,7 +38,7 @@ def runners_up(
                 summary=summary(other),
                 usd_per_hour=other.bill.usd_per_hour,
                 extra_fraction=extra,
-                reason=_difference(plan, other),
+                reason=difference(plan, other),
             )
         )
     return tuple(sorted(rows, key=lambda row: (row.usd_per_hour is None, row.usd_per_hour or 0.0, row.without)))
@@ -88,7 +88,7 @@ def summary(plan: Plan) -> str:
     return " + ".join(parts) + f", {formats}, {plan.training.days:.0f} days"
 
 
-def _difference(plan: Plan, other: Plan) -> str:
+def difference(plan: Plan, other: Plan) -> str:
     """Where the other plan is dearer, cheaper, larger, slower."""
     before, after = plan.bill.usd_per_year_by_component, other.bill.usd_per_year_by_component
     changes = sorted((after.get(name, 0.0) - before.get(name, 0.0), name) for name in {*before, *after})

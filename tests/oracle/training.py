@@ -6,7 +6,7 @@ here again from docs/method.md section 8, one server count at a time. Splits ove
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -40,6 +40,7 @@ class Way:
     capital: float
     power_kw: dict[str, float]
     racks: dict[str, int]
+    precision: str = ""
 
 
 def crf(rate: float, years: float) -> float:
@@ -91,9 +92,11 @@ def ways(instance: Instance, job: Any) -> Iterator[Way]:
                 servers = -(-paid // row.accelerators_per_server)
                 days = whole_run(workload, job, row, model, float(found.step_s[0]), used)
                 if days <= window:
-                    yield from placed(instance, job, row, days, servers)
+                    for way in placed(instance, job, row, days, servers):
+                        yield replace(way, precision=precision)
                 if found.mfu_fraction[0] >= (targets.mfu_floor_fraction or 0.0):
-                    yield from spread(instance, job, model, row, found, used, width, servers, window)
+                    for way in spread(instance, job, model, row, found, used, width, servers, window):
+                        yield replace(way, precision=precision)
 
 
 def layouts(instance: Instance, job: Any, model: TrainingModel, domain: int) -> Iterator[tuple[Layouts, int]]:

@@ -14,7 +14,7 @@ from optimizer.errors import UsageProblems
 from optimizer.instance.field_paths import FieldPath, find_field, known_fields, with_values
 from optimizer.instance.model import Instance
 from optimizer.instance.positions import Path as Steps
-from optimizer.ranking import Things
+from optimizer.next_best import Things
 from optimizer.studies.best import best_plan
 from optimizer.studies.cases import choice, choice_words
 from optimizer.studies.current_values import current_value

@@ -200,7 +200,7 @@ def test_command(tmp_path: Path) -> None:
 def test_other_kinds_of_work_are_refused_in_words(tmp_path: Path) -> None:
     path = tmp_path / "training.json"
     path.write_text(json.dumps(training()), encoding="utf-8")
-    for arguments in (["explain", path, "--not", "count=8"], [path, "--runners-up", "2"]):
+    for arguments in (["explain", path, "--not", "count=8"],):
         result = CliRunner().invoke(app, [str(one) for one in arguments])
         assert result.exit_code == 2
         assert "E-WHYNOT-514" in result.output
