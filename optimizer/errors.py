@@ -260,6 +260,12 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
     ("E-SITE-101", "Hourly energy prices have a wrong length.", "Give 24 values for a day or 168 for a week."),
     ("E-SITE-102", "A tariff has periods beside hourly prices.", "Keep one of the two forms."),
     ("E-SITE-103", "Electricity has one price for all charges and a tariff.", "Keep one of the two."),
+    (
+        "E-SITE-110",
+        "Own weather is incomplete, or stated twice.",
+        "Give bins with their hours, or every hour of a year.",
+    ),
+    ("E-SITE-111", "Own weather contradicts itself.", "Follow the message: rising bins, hours for each, a whole year."),
     ("E-SITE-104", "No price of electricity is known for the region.", "State a price or a tariff."),
     (
         "E-CHOICES-020",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from optimizer.candidates import ENGINE_NAMES
+from optimizer.climate import site_climate
 from optimizer.costs import BILL_COMPONENTS
 from optimizer.costs.bill import assumed_fraction, bill_lines, by_component, oldest_price
 from optimizer.costs.environment import water_m3_per_kwh
@@ -265,11 +266,12 @@ def plant_rows(data: ProgramData, quantities: Mapping[QuantityKey, float]) -> tu
     from optimizer.costs.cooling import plant_options
     from optimizer.setting import plant_pue
 
-    climate = data.setting.catalog.climates[data.setting.instance.site.climate]
+    site = data.setting.instance.site
+    climate = site_climate(site, data.setting.catalog)
     rows = []
     for option in plant_options(data.setting):
         heat = quantities.get(("PlantKw", option.id), 0.0)
         if heat:
-            mean, design = plant_pue(option, climate)
+            mean, design = plant_pue(option, climate, site.plant_load_fraction)
             rows.append(CoolingPlant(option=option.id, heat_kw=heat, pue_mean=mean, pue_design=design))
     return tuple(rows)

@@ -9,12 +9,13 @@ from functools import lru_cache
 
 from optimizer.catalog import Catalog
 from optimizer.catalog.rows import Accelerator, Climate, CoolingOption, Fabric, PurchasePrice
+from optimizer.climate import site_climate
 from optimizer.instance.model import Instance
 from optimizer.instance.workload import RequestClass
 from optimizer.levels import LoadLevel as LoadLevel
 from optimizer.levels import load_levels as load_levels
 from optimizer.levels import mean_price
-from optimizer.performance.cooling import CoolingPhysics, HeatPath, annual_pue, design_pue
+from optimizer.performance.cooling import CoolingPhysics, HeatPath, annual_pue, at_load, design_pue
 from optimizer.pool import Owned
 from optimizer.pool import Pool as Pool
 from optimizer.pool import Price as Price
@@ -287,7 +288,7 @@ def bought_pool(
     network_kw = row.accelerators_per_server * network_w(fabrics[row.scale_out_gb_s]) / W_PER_KW
     fan_factor = server_fan_factor(catalog, row, option)
     server_kw = row.server_power_kw * fan_factor + network_kw
-    pue_mean, pue_design = plant_pue(option, catalog.climates[instance.site.climate])
+    pue_mean, pue_design = plant_pue(option, site_climate(instance.site, catalog), instance.site.plant_load_fraction)
     sourcing: Sourcing = "buy" if owned is None else "owned"
     return Pool(
         id=f"{server_type.id}/{sourcing}/{option.id}",
@@ -358,11 +359,15 @@ def cooling_physics(option: CoolingOption) -> CoolingPhysics:
 
 
 @lru_cache(maxsize=256)  # the same few options in the same weather, for every server type and every case of a sweep
-def plant_pue(option: CoolingOption, climate: Climate) -> tuple[float, float]:
-    """(annual mean, hottest bin) PUE of an option in the site's weather, at full load."""
+def plant_pue(option: CoolingOption, climate: Climate, load: float = 1.0) -> tuple[float, float]:
+    """(annual mean, hottest bin) PUE of an option in the site's weather.
+
+    The mean at the share ``load`` of the plant's size; the hottest bin, which power is sized for, at full load.
+    """
     hours = climate.dry_bulb_hours if option.heat_rejection_driver == "dry_bulb" else climate.wet_bulb_hours
-    physics = cooling_physics(option)
-    return annual_pue(physics, climate.bin_mid_c, hours), design_pue(physics, climate.bin_mid_c, hours)
+    full = cooling_physics(option)
+    physics = full if load == 1.0 else at_load(full, load, variable_speed=option.fan_speed == "variable")
+    return annual_pue(physics, climate.bin_mid_c, hours), design_pue(full, climate.bin_mid_c, hours)
 
 
 def network_w(fabrics: tuple[Fabric, ...]) -> float:

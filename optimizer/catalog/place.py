@@ -53,6 +53,7 @@ class CoolingOption(Row):
     cop_ref: float = quantity("coefficient of performance at cop_ref_c", "1", gt=0)
     cop_ref_c: float = quantity("outside temperature of cop_ref", "degC")
     cop_slope_per_k: float = quantity("loss of COP per kelvin", "1/K", ge=0)
+    fan_speed: Literal["fixed", "variable"] = text("of fans and pumps inside, at part load", "fixed")
     electrical_loss_fraction: float = fraction("e: UPS, transformers and lines, per IT power")
     residual_air_distribution_fraction: float | None = fraction("phi of the air plant for what liquid leaves", None)
     residual_air_rejection_fraction: float | None = fraction("rho of that air plant", None)

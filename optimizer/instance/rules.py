@@ -14,6 +14,7 @@ from optimizer.instance.rule import Broken as Broken
 from optimizer.instance.rule import Inner, Values, given
 from optimizer.instance.rule import Rule as Rule
 from optimizer.instance.training_rules import OF_INSTANCE, OF_TRAINING
+from optimizer.instance.weather_rules import BINNED, HOURLY, one_weather, sound_weather
 
 #: Profiles are given by the hour of a day or of a week.
 PROFILE_LENGTHS: Final = (24, 168)
@@ -332,6 +333,10 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
         ),
         "Services": (
             Rule("E-ECONOMICS-100", ("servers_per_management_server", "management_server_usd"), _priced_management),
+        ),
+        "ClimateBins": (
+            Rule("E-SITE-110", (*BINNED, *HOURLY), one_weather),
+            Rule("E-SITE-111", (*BINNED, *HOURLY), sound_weather),
         ),
         "Site": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),
         "NamedSite": (Rule("E-SITE-103", ("electricity_usd_per_kwh", "tariff"), _one_electricity_price),),

@@ -4,6 +4,7 @@ from typing import Literal
 
 from optimizer.instance.fields import REQUIRED, Frozen, Ruled, field
 from optimizer.instance.tariff import Tariff
+from optimizer.instance.weather import ClimateBins
 
 
 class Site(Ruled):
@@ -13,6 +14,19 @@ class Site(Ruled):
         "us_va_ashburn",
         "Site of the weather that cooling works against, by catalogue id.",
         default_source="Ashburn, Virginia: the largest market",
+    )
+    climate_bins: ClimateBins | None = field(
+        None,
+        "Own weather, in place of that of `climate`, which then names the region of electricity and carbon alone.",
+    )
+    plant_load_fraction: float = field(
+        1.0,
+        "Mean load of cooling and power plant over what they are built for. Below 1 fans and pumps of fixed speed keep"
+        " their power, those of variable speed slow down, and power equipment loses a larger share.",
+        unit="fraction",
+        default_source="1: figures of plants are stated at full load",
+        ge=0.1,
+        le=1,
     )
     electricity_region: str | None = field(
         None,

@@ -5,7 +5,7 @@ air or water cannot take. Source of the form: ASHRAE-style free-cooling share wi
 against the annual regional PUE of AWS (14 regions), Google (10) and Microsoft (9).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +43,34 @@ class CoolingPhysics:
     main: HeatPath
     captured_fraction: float = 1.0
     residual: HeatPath | None = None
+
+
+#: Speed below which fans and pumps of variable speed do not slow down further (20 to 30 % of full speed).
+_LEAST_SPEED = 0.25
+#: Power of a fan or pump of variable speed grows with this power of the flow: the cube law less losses of motor, drive
+#: and static pressure (1.5 to 2 above the flow itself).
+_FLOW_EXPONENT = 2.75
+
+
+def at_load(physics: CoolingPhysics, load: float, *, variable_speed: bool) -> CoolingPhysics:
+    """The same plant at a share ``load`` (0..1] of what it is built for, all figures per unit of IT power then.
+
+    Fans and pumps of fixed speed keep their power: ``phi / L``. Those of variable speed take ``phi L^1.75`` down to a
+    quarter of full speed. Power equipment loses ``e (0.4 / L + 0.3 + 0.3 L)``: a standing part, one in proportion, one
+    that grows with the square of the current. Source of both forms: the practitioners' cost models; which plants have
+    variable speed is assumed.
+    """
+    power = max(load, _LEAST_SPEED) ** _FLOW_EXPONENT if variable_speed else 1.0
+
+    def slowed(path: HeatPath) -> HeatPath:
+        return replace(path, distribution_fraction=path.distribution_fraction * power / load)
+
+    return replace(
+        physics,
+        electrical_loss_fraction=physics.electrical_loss_fraction * (0.4 / load + 0.3 + 0.3 * load),
+        main=slowed(physics.main),
+        residual=None if physics.residual is None else slowed(physics.residual),
+    )
 
 
 def free_cooling_fraction(path: HeatPath, temperature_c: ArrayLike) -> FloatArray:

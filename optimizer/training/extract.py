@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from optimizer.climate import site_climate
 from optimizer.costs.bill import assumed_fraction, by_component, oldest_price
 from optimizer.costs.environment import water_m3_per_kwh
 from optimizer.costs.network import network_order
@@ -315,7 +316,9 @@ def _plants(data: TrainingProgram, counts: dict[str, tuple[int, int]]) -> Iterat
     for (place, plant), kw in sorted(heat.items()):
         setting = next(one.place.setting for one in data.pools.values() if one.place.name == place)
         mean, design = plant_pue(
-            setting.catalog.cooling[plant], setting.catalog.climates[setting.instance.site.climate]
+            setting.catalog.cooling[plant],
+            site_climate(setting.instance.site, setting.catalog),
+            setting.instance.site.plant_load_fraction,
         )
         name = f"{place}/{plant}" if data.instance.sites else plant
         yield CoolingPlant(option=name, heat_kw=kw, pue_mean=mean, pue_design=design)

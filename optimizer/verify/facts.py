@@ -13,7 +13,7 @@ from optimizer.instance.workload import RequestClass
 from optimizer.performance.architecture import ParameterCounts, parameter_counts
 from optimizer.plan import ServerGroup
 from optimizer.units import W_PER_KW
-from optimizer.verify.climate import Pue, pue
+from optimizer.verify.climate import Pue, pue, weather
 from optimizer.verify.load import LoadLevel, load_levels
 from optimizer.verify.model import Served, served
 from optimizer.verify.tariff import weekly_prices
@@ -193,7 +193,7 @@ def group_facts(facts: Facts, group: ServerGroup) -> GroupFacts:
         idle_kw=idle * row.server_power_kw * fans + network_kw,
         rack_kw=rack_kw,
         per_rack=min(math.floor(rack_kw / server_kw + ROUNDING), by_height),
-        pue=pue(option, facts.climate),
+        pue=pue(option, weather(facts.instance.site, facts.climate)),
     )
 
 

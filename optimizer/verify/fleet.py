@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from optimizer.plan import Deployment, Plan, PrefillRole
 from optimizer.units import HOURS_PER_YEAR
-from optimizer.verify.climate import captured_fraction, pue
+from optimizer.verify.climate import captured_fraction, pue, weather
 from optimizer.verify.facts import ORDINARY_AIR, ROUNDING, Facts, GroupFacts
 from optimizer.verify.finding import Ledger
 from optimizer.verify.orders import network_order
@@ -216,7 +216,7 @@ def _check_plants(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> Non
     ledger.numbers("V-COOLING", "plants", heat, dict(fleet.heat_kw), "each plant is sized for the heat that goes to it")
     for place, plant in enumerate(plan.plants):
         if plant.option in facts.catalog.cooling:
-            own = pue(facts.catalog.cooling[plant.option], facts.climate)
+            own = pue(facts.catalog.cooling[plant.option], weather(facts.instance.site, facts.climate))
             path = f"plants[{place}]"
             ledger.number("V-COOLING", f"{path}.pue_mean", plant.pue_mean, own.mean, "mean PUE over the site's weather")
             ledger.number("V-COOLING", f"{path}.pue_design", plant.pue_design, own.design, "PUE in the hottest hours")

@@ -10,7 +10,7 @@ from optimizer.instance.site import NamedSite, Site
 from optimizer.instance.training import TrainingWorkload
 from optimizer.plan import Plan
 from optimizer.plan_training import TrainedJob, TrainingPlan
-from optimizer.verify.climate import captured_fraction, pue
+from optimizer.verify.climate import captured_fraction, pue, weather
 from optimizer.verify.facts import ORDINARY_AIR, ROUNDING, Facts, gather, group_facts, rent_quote, server_quote
 from optimizer.verify.finding import SOLVED_RELATIVE, Finding, Ledger
 from optimizer.verify.headroom import Reach, check_limits
@@ -276,7 +276,7 @@ def _check_counts(ledger: Ledger, plan: Plan, training: TrainingPlan, facts: Map
     for place, plant in enumerate(plan.plants):
         site, name = named.get(plant.option, ("", ""))
         if name:
-            own = pue(facts[site].catalog.cooling[name], facts[site].climate)
+            own = pue(facts[site].catalog.cooling[name], weather(facts[site].instance.site, facts[site].climate))
             ledger.number("V-COOLING", f"plants[{place}].pue_mean", plant.pue_mean, own.mean, "mean PUE")
             ledger.number("V-COOLING", f"plants[{place}].pue_design", plant.pue_design, own.design, "design PUE")
     ledger.number("V-POWER", "power_kw", plan.power_kw, sum(kw.values()), "power at the meter in the hottest hour")

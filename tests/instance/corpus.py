@@ -267,6 +267,24 @@ def spoilt() -> dict[str, dict[str, Any]]:
                 ]
             }
         ),
+        "weather of half a form": changed({"site/climate_bins": {"temperature_c": [1, 3], "dry_bulb_hours": [1, 2]}}),
+        "weather of both forms": changed(
+            {
+                "site/climate_bins": {
+                    "temperature_c": [1],
+                    "dry_bulb_hours": [1],
+                    "wet_bulb_hours": [1],
+                    "wet_bulb_c": [],
+                }
+            }
+        ),
+        "weather whose bins fall": changed(
+            {"site/climate_bins": {"temperature_c": [3, 1], "dry_bulb_hours": [1, 2], "wet_bulb_hours": [0, 0]}}
+        ),
+        "weather with bins without hours": changed(
+            {"site/climate_bins": {"temperature_c": [3, 5], "dry_bulb_hours": [1], "wet_bulb_hours": [1, 2, 3]}}
+        ),
+        "weather of a day": changed({"site/climate_bins": {"dry_bulb_c": [5] * 24, "wet_bulb_c": [9] * 23}}),
         "network discounts out of order": changed(
             {
                 "economics/network_discounts": [

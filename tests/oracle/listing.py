@@ -12,6 +12,7 @@ from optimizer.catalog.place import Climate, CoolingOption
 from optimizer.catalog.precision import QuantizationScheme
 from optimizer.instance.inventory import OwnedServers
 from optimizer.instance.model import Instance, OwnRows
+from optimizer.instance.site import Site
 from optimizer.instance.workload import RequestClass
 from optimizer.performance.architecture import (
     Architecture,
@@ -260,19 +261,35 @@ def captured(option: CoolingOption) -> float:
     return option.liquid_capture_typical_fraction if option.medium == "liquid" else 1.0
 
 
-def pue(option: CoolingOption, climate: Climate) -> tuple[float, float]:
-    """Annual mean and hottest bin, at full load."""
-    hours = climate.dry_bulb_hours if option.heat_rejection_driver == "dry_bulb" else climate.wet_bulb_hours
-    values = []
-    for middle, count in zip(climate.bin_mid_c, hours, strict=True):
-        if count > 0:
-            own = captured(option)
-            value = own * plant_overhead(option, middle, residual=False)
-            if own < 1.0:
-                value += (1.0 - own) * plant_overhead(option, middle, residual=True)
-            values.append((1.0 + option.electrical_loss_fraction + value, count))
-    mean = sum(value * count for value, count in values) / sum(count for _, count in values)
-    return mean, values[-1][0]
+def pue(option: CoolingOption, climate: Climate, site: Site) -> tuple[float, float]:
+    """Annual mean at the plant's load, and hottest hours at full load."""
+    dry = option.heat_rejection_driver == "dry_bulb"
+    own = site.climate_bins
+    if own is None:
+        pairs = list(zip(climate.bin_mid_c, climate.dry_bulb_hours if dry else climate.wet_bulb_hours, strict=True))
+    elif own.dry_bulb_c is not None:
+        pairs = [(hour, 1.0) for hour in (own.dry_bulb_c if dry else own.wet_bulb_c) or ()]
+    else:
+        pairs = list(
+            zip(own.temperature_c or (), (own.dry_bulb_hours if dry else own.wet_bulb_hours) or (), strict=True)
+        )
+    load = site.plant_load_fraction
+
+    def at(one: CoolingOption, temperature: float) -> float:
+        value = captured(one) * plant_overhead(one, temperature, residual=False)
+        if captured(one) < 1.0:
+            value += (1.0 - captured(one)) * plant_overhead(one, temperature, residual=True)
+        return 1.0 + one.electrical_loss_fraction + value
+
+    fans = 1.0 / load if option.fan_speed == "fixed" else max(load, 0.25) ** 2.75 / load
+    changed = {"distribution_fraction": option.distribution_fraction * fans}
+    changed["electrical_loss_fraction"] = option.electrical_loss_fraction * (0.4 / load + 0.3 + 0.3 * load)
+    if option.residual_air_distribution_fraction is not None:
+        changed["residual_air_distribution_fraction"] = option.residual_air_distribution_fraction * fans
+    slowed = option.model_copy(update=changed)
+    hours = sum(count for _, count in pairs)
+    mean = sum(at(slowed, temperature) * count for temperature, count in pairs if count > 0) / hours
+    return mean, at(option, max(temperature for temperature, count in pairs if count > 0))
 
 
 def hall_pool(
@@ -295,7 +312,7 @@ def hall_pool(
     per_rack = min(math.floor(rack_kw / server_kw + ROOM), by_height)
     if per_rack < 1:
         return None
-    mean, design = pue(option, catalog.climates[instance.site.climate])
+    mean, design = pue(option, catalog.climates[instance.site.climate], instance.site)
     idle_kw = idle_share * row.server_power_kw * factor + network_kw
     name = f"{kind.id}/buy/{option.id}"
     return Pool(name, kind, "buy", option, per_rack, server_kw, idle_kw, factor, network_kw, mean, design)

@@ -525,12 +525,13 @@ def draw(seed: int) -> Drawn:
     """The random instance of a seed. Instances too large to enumerate are drawn again, from the same stream."""
     random = Random(f"oracle {seed}")
     own = Random(f"power {seed}")
-    steps = Random(f"tiers {seed}")
+    steps, weather = Random(f"tiers {seed}"), Random(f"weather {seed}")
     for _ in range(50):
         document = _document(random, seed)
         power_features.add_prices(own, document)
         site_features.add_site(own, document)
         tiers.add_discounts(steps, document)
+        tiers.add_weather(weather, document)
         listing = list_instance(read(document))
         served = {column.request_class for column in listing.columns}
         empty = len(served) < len(listing.classes)

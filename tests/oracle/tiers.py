@@ -9,7 +9,14 @@ from optimizer.instance.economics import CoolingPrices, Economics
 from optimizer.instance.model import Instance
 
 #: Features that at least 50 of 500 instances must have.
-FEATURES = ("network discount", "plant discount", "cooling by the rack", "converted to liquid")
+FEATURES = (
+    "network discount",
+    "plant discount",
+    "cooling by the rack",
+    "converted to liquid",
+    "own weather",
+    "part load",
+)
 
 
 def network_usd(fabrics: Sequence[Fabric], economics: Economics, accelerators: int) -> float:
@@ -89,12 +96,32 @@ def add_discounts(random: Random, document: dict[str, Any]) -> None:
             economics["liquid_retrofit_usd_per_kw"] = random.choice((0.0, 300.0, 2500.0))
 
 
+def add_weather(random: Random, document: dict[str, Any]) -> None:
+    """Own bins or hours, and plants that run below their size."""
+    site = document["site"]
+    if random.random() < 0.2:
+        middles = sorted(random.sample(range(-10, 36), 5))
+        dry = [float(random.choice((0, 100, 1500, 4000))) for _ in middles]
+        wet = [dry[0] + 10.0, *dry[1:-1], 0.0]
+        site["climate_bins"] = {"temperature_c": middles, "dry_bulb_hours": [5.0 + one for one in dry]}
+        site["climate_bins"]["wet_bulb_hours"] = wet
+    elif random.random() < 0.1:
+        dry = [round(random.gauss(15.0, 9.0), 0) for _ in range(8760)]
+        site["climate_bins"] = {"dry_bulb_c": dry, "wet_bulb_c": [one - random.choice((0.0, 2.0, 6.0)) for one in dry]}
+    if random.random() < 0.3:
+        site["plant_load_fraction"] = random.choice((0.15, 0.3, 0.5, 0.8))
+
+
 def features(instance: Instance, *, buys: bool, converts: bool) -> Iterable[str]:
     """Which of them an instance has; ``converts``: it offers servers for air that are converted to liquid."""
     if buys and any(one.per_rack_usd for one in instance.economics.cooling_prices.values()):
         yield FEATURES[2]
     if converts:
         yield FEATURES[3]
+    if buys and instance.site.climate_bins is not None:
+        yield FEATURES[4]
+    if buys and instance.site.plant_load_fraction < 1.0:
+        yield FEATURES[5]
     if buys and instance.economics.network_discounts:
         yield FEATURES[0]
     if buys and any(one.discounts for one in instance.economics.cooling_prices.values()):
