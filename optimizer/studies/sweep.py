@@ -83,7 +83,7 @@ def asked(
     )
     job = Job.of(instance, axes, options, linked=linked, reuse=reuse)
     check_cases(job, count)
-    return Asked(job, instance.name, count, pieces(instance, axes, linked=linked))
+    return Asked(job, instance.name, count, pieces(instance, axes, linked=linked, reuse=reuse))
 
 
 def sweep(

@@ -57,9 +57,9 @@ def now_from(found: Table, key: Beforehand) -> Now:
     return Now(tuple(sorted((q, n) for q, n in pools if n)), tuple(sorted(schemes)))
 
 
-def differences(seed: int) -> list[str] | None:
+def differences(seed: int, *, by_the_hour: bool = False) -> list[str] | None:
     """What the program says otherwise than the list of all choices; None where there are too many to list."""
-    instances = drawn(seed)
+    instances = drawn(seed, by_the_hour=by_the_hour)
     if instances is None:
         return None
     try:
@@ -106,6 +106,18 @@ def differences(seed: int) -> list[str] | None:
 @pytest.mark.parametrize("seed", [4, 11, 37])
 def test_the_program_finds_the_best_of_all_choices(seed: int) -> None:
     assert differences(seed) == []
+
+
+@pytest.mark.parametrize("seed", [4, 11])
+def test_the_program_finds_the_best_of_all_choices_under_a_load_of_several_levels(seed: int) -> None:
+    assert differences(seed, by_the_hour=True) == []
+
+
+@pytest.mark.slow
+def test_the_program_finds_the_best_of_all_choices_under_loads_of_several_levels() -> None:
+    found = [differences(seed, by_the_hour=True) for seed in range(25)]
+    assert [line for lines in found if lines for line in lines] == []
+    assert sum(one is not None for one in found) >= 16
 
 
 @pytest.mark.slow

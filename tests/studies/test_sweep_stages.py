@@ -186,6 +186,17 @@ def test_grids_of_prices_are_cut_to_pieces_that_end() -> None:
     assert [piece.shape for piece in pieces(rich(), axes)] == [(5, 50)] * 16
 
 
+def test_solving_each_is_shared_out_in_short_pieces() -> None:
+    """Sixty cases of one field would be one piece, and a second process of no use, where none needs another."""
+    for texts in (["workload.classes.chat.demand.requests_per_s=50:100:60"], ["economics.horizon_years=1:5:60"]):
+        axes = read_axes(rich(), texts)
+        for linked in (False, True):
+            assert len(pieces(rich(), axes, linked=linked)) == 1
+            cut = pieces(rich(), axes, linked=linked, reuse=False)
+            assert [case for piece in cut for case in piece.cases] == list(range(60))
+            assert max(len(piece.cases) for piece in cut) == 4
+
+
 def test_limits_go_from_loose_to_tight_and_no_limit_first() -> None:
     axes = read_axes(small(), ["site.power_kw=100,null,300"])
     (piece,) = pieces(small(), axes)

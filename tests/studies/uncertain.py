@@ -55,10 +55,16 @@ def _document(random: Random, seed: int) -> dict[str, Any]:
     }
 
 
-def drawn(seed: int) -> tuple[Instance, tuple[Instance, ...]] | None:
-    """An instance with demand of about two servers, and what it is in four scenarios; None where nothing starts."""
+def drawn(seed: int, *, by_the_hour: bool = False) -> tuple[Instance, tuple[Instance, ...]] | None:
+    """An instance with demand of about two servers, and what it is in four scenarios; None where nothing starts.
+
+    ``by_the_hour``: its load has several levels, in which servers on demand are paid by the hours that use them.
+    """
     random = Random(seed)
     document = _document(random, seed)
+    if by_the_hour:
+        low, hours = random.choice((0.2, 0.5)), random.choice((4, 12))
+        document["workload"]["load"] = {"hourly_fractions": [1.0] * hours + [low] * (24 - hours)}
     listing = list_instance(Instance.model_validate_json(json.dumps(document)))
     worth = [
         column.capacity * (listing.pools[column.pool].server_type.size // column.width)

@@ -93,8 +93,11 @@ def _loosest_first(values: Sequence[tuple[Any, ...]], looser: Looser) -> tuple[i
     return tuple(order)
 
 
-def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False) -> tuple[Piece, ...]:
-    """Every case of a sweep, once, in pieces that do not depend on who does them."""
+def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False, reuse: bool = True) -> tuple[Piece, ...]:
+    """Every case of a sweep, once, in pieces that do not depend on who does them.
+
+    Without ``reuse`` no case needs another, so pieces are as short as those of cases that nothing relates.
+    """
     sorts = sorts_of(instance, axes)
     count = case_count(axes, linked=linked)
     found: list[Piece] = []
@@ -106,10 +109,10 @@ def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False) ->
             found.append(Piece(len(found), kind, part, (len(part),)))
 
     if linked:
-        kind, order = _linked_chain(sorts) or (Kind.OTHER, tuple(range(count)))
+        kind, order = (_linked_chain(sorts) if reuse else None) or (Kind.OTHER, tuple(range(count)))
         add(kind, order)
         return tuple(found)
-    chain = _chain(sorts, axes)
+    chain = _chain(sorts, axes) if reuse else None
     if chain is None:
         add(Kind.OTHER, sorted(range(count), key=lambda case: _slowest_first(sorts, axes, case)))
         return tuple(found)
