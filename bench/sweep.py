@@ -142,10 +142,13 @@ def founding() -> None:
     """A thousand cases of the founding instance on two processes."""
     for path, vary in FOUNDING:
         what = asked(load(path), vary)
-        found, cpu, wall = timed(lambda what=what: sweep(what, jobs=2))
+        load_average = os.getloadavg()[0]
+        with busiest() as most:
+            found, cpu, wall = timed(lambda what=what: sweep(what, jobs=2))
         print(
             f"{path.stem}, {' x '.join(vary)}: {what.count} cases, {found.solved} solved:"
-            f" {wall:.1f} s wall, {cpu:.1f} processor s on two processes; load average {os.getloadavg()[0]:.1f}",
+            f" {wall:.1f} s wall, {cpu:.1f} processor s on two processes, the busiest {max(most.values()):.1f};"
+            f" load average {load_average:.1f}",
             flush=True,
         )
 
