@@ -17,10 +17,11 @@ from optimizer.performance.training.effects import effect_keys
 
 #: Spread (standard deviation of a logarithm) of each level, dense and mixture.
 SPREADS: Final[Mapping[str, tuple[float, float]]] = {
-    "line": (0.10, 0.06),
-    "stack": (0.05, 0.04),
+    "line": (0.10, 0.10),
+    "stack": (0.05, 0.03),
     "model": (0.02, 0.12),
     "configuration": (0.03, 0.10),
+    "run": (0.03, 0.10),
 }
 #: Spread of rows of one configuration around their effect.
 NOISE: Final = (0.045, 0.10)

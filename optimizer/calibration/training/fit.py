@@ -31,7 +31,7 @@ from optimizer.performance.training.kernel import step_parts
 from optimizer.performance.training.layouts import Layouts
 from optimizer.performance.training.work import StepWork, joined
 
-ROBUST: Final = 2.5
+ROBUST: Final = 1.0
 _DIFFERENCE: Final = 1e-4
 _LARGEST_STEP: Final = 0.7
 _ENOUGH: Final = 1e-4
@@ -119,43 +119,51 @@ def fit(
     known: TrainingCalibration | None = None,
     start: TrainingFactors | None = None,
     effect_scale: float = 1.0,
+    run_scale: float = 1.0,
+    noise_scale: float = 1.0,
+    robust: float = ROBUST,
     steps: int = 25,
 ) -> TrainingCalibration:
     """Constants and effects that fit the rows best, drawn towards ``prior`` and towards what ``before`` knows.
 
-    ``effect_scale`` multiplies the spread of effects that ``known`` has already.
+    ``effect_scale`` multiplies the spread of effects that ``known`` has already, ``run_scale`` that of runs (one
+    model on one accelerator under one stack) it has not, ``noise_scale`` that of rows; ``robust`` is the residual, in
+    spreads of rows, beyond which it counts linearly.
     """
     effects = effects_of(data.rows, before)
     spreads = effects.spreads.copy()
     if known is not None:
         measured = np.array([key in known.effects[level] for level, key in effects.keys])
-        spreads = np.where(measured, effect_scale * spreads, spreads)
+        runs = np.array([level == "run" for level, _ in effects.keys])
+        spreads = np.where(measured, effect_scale * spreads, np.where(runs, run_scale * spreads, spreads))
     centre = np.concatenate([np.log([getattr(prior.factors, name) for name in NAMES]), effects.centres])
     place = centre.copy()
     if start is not None:
         place[: len(NAMES)] = np.log([getattr(start, name) for name in NAMES])
+    noise = noise_scale * data.noise
     pull = np.concatenate([prior.widths, spreads]) ** -2.0
     count = len(NAMES)
 
     def residuals_at(where: FloatArray) -> FloatArray:
         found = log_predicted(data.work, _factors(where[:count])) + effects.design @ where[count:]
-        return np.asarray((found - data.log_step) / data.noise, dtype=np.float64)
+        return np.asarray((found - data.log_step) / noise, dtype=np.float64)
 
     def cost_of(residuals: FloatArray, where: FloatArray) -> float:
         size = np.abs(residuals)
-        robust = np.where(size < ROBUST, 0.5 * size * size, ROBUST * (size - 0.5 * ROBUST))
-        return float((data.weights * robust).sum() + 0.5 * (pull * (where - centre) ** 2).sum())
+        losses = 0.5 * size * size
+        losses = np.where(size < robust, losses, losses - 0.5 * (size - robust) ** 2)
+        return float((data.weights * losses).sum() + 0.5 * (pull * (where - centre) ** 2).sum())
 
     residuals = residuals_at(place)
     cost, damping = cost_of(residuals, place), 1e-3
     slopes = np.empty((len(data.rows), place.size))
-    slopes[:, count:] = effects.design / data.noise[:, None]
+    slopes[:, count:] = effects.design / noise[:, None]
     for _ in range(steps):
         for index in range(count):
             beside = place.copy()
             beside[index] += _DIFFERENCE
             slopes[:, index] = (residuals_at(beside) - residuals) / _DIFFERENCE
-        weight = data.weights * np.minimum(1.0, ROBUST / np.maximum(np.abs(residuals), 1e-12))
+        weight = data.weights * np.minimum(1.0, robust / np.maximum(np.abs(residuals), 1e-12))
         weighted = slopes * weight[:, None]
         normal = weighted.T @ slopes + np.diag(pull)
         gradient = weighted.T @ residuals + pull * (place - centre)

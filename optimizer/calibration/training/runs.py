@@ -5,8 +5,10 @@
 A run of a table has model, tokens, accelerators and hours. The recipe's time is steps x the fastest layout that fits,
 over the goodput of so many accelerators; where a run published the utilisation of its own steps (MFU, or HFU x 3/4),
 that stands for the layout, as after one measured step. The production factor is what the run took over that:
-evaluation, slow starts, stages with other settings, stragglers, loss spikes, layouts that nobody tuned. It is a mean
-over runs by generation and kind, with a band from runs left out one at a time. Writes
+evaluation, slow starts, stages with other settings, stragglers, loss spikes, layouts that nobody tuned. By generation
+and kind it is a mean over *all* runs against the fastest layout, those that published their utilisation too: they are
+the well-tuned ones, and without them plans would be charged what the rest lost. Group ``reported`` is against the
+published utilisation. The band is from runs left out one at a time. Writes
 ``performance/data/training_production.json``.
 """
 
@@ -43,18 +45,29 @@ _LEVELS: Final = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One published run: measured days of all its accelerators, and days by the recipe over the goodput."""
+    """One published run: measured days of all its accelerators, and days by the recipe over the goodput.
+
+    ``recipe_days`` is by the published utilisation where there is one, ``blind_days`` by the fastest layout always;
+    ``group`` and ``blind_group`` are the groups of their factors.
+    """
 
     model: str
     group: str
+    blind_group: str
     accelerators: int
     measured_days: float
     recipe_days: float
+    blind_days: float
 
     @property
     def log_factor(self) -> float:
         """Logarithm of the production factor."""
         return float(np.log(self.measured_days / self.recipe_days))
+
+    @property
+    def blind_log_factor(self) -> float:
+        """The same against the fastest layout."""
+        return float(np.log(self.measured_days / self.blind_days))
 
 
 def _by_year(table: Mapping[int, float], year: int) -> float:
@@ -82,18 +95,25 @@ def _run(row: Mapping[str, str], catalog: Catalog, calibration: TrainingCalibrat
     batch = float(row["batch_tokens_m"]) * 1e6 if row["batch_tokens_m"] else _by_year(_BATCH_TOKENS, year)
     # Powers of two, so that usual degrees divide them: rates an accelerator hardly change within a factor of two.
     sequences = 2 ** int(np.log2(max(batch / sequence, count)))
+    blind = _best_rate(row, model, accelerator, calibration, count, sequence, sequences, year) / count
+    rate = blind
     if np.isfinite(reported):
         active = float(row["active_params_b"] or row["params_b"]) * 1e9
         rate = reported * accelerator.fp16_tflops * 1e12 / (6.0 * active)
-    else:
-        rate = _best_rate(row, model, accelerator, calibration, count, sequence, sequences, year) / count
     hours = mtbf_hours(accelerator.id, accelerator.generation)
     share = float(goodput(stated, mtbf_accelerator_hours=hours).goodput_fraction[0])
-    seconds = float(row["tokens_b"]) * 1e9 / (rate * stated) / share
+    work = float(row["tokens_b"]) * 1e9 / stated / share / 86400.0
     kind = "dense" if model.is_dense else "moe"
     group = kind if kind == "moe" else f"{kind}|{_era(accelerator.generation)}"
-    group = "reported" if np.isfinite(reported) else group
-    return Run(row["model"], group, stated, float(row["gpu_hours"]) / stated / 24.0, seconds / 86400.0)
+    return Run(
+        model=row["model"],
+        group="reported" if np.isfinite(reported) else group,
+        blind_group=group,
+        accelerators=stated,
+        measured_days=float(row["gpu_hours"]) / stated / 24.0,
+        recipe_days=work / rate,
+        blind_days=work / blind,
+    )
 
 
 def _best_rate(
@@ -136,22 +156,29 @@ def _era(generation: str) -> str:
 
 def factors(runs: Sequence[Run]) -> dict[str, float]:
     """Log of the production factor by group, drawn towards the median of all runs; ``all`` for other groups."""
-    logs = np.array([run.log_factor for run in runs])
-    whole = float(np.median(logs))
+    whole = float(np.median([run.blind_log_factor for run in runs]))
     found = {"all": whole}
-    for group in sorted({run.group for run in runs}):
-        own = np.array([run.log_factor for run in runs if run.group == group])
-        share = own.size / (own.size + _SHRINK_RUNS)
-        found[group] = share * float(np.median(own)) + (1.0 - share) * whole
+    for group in sorted({run.blind_group for run in runs}):
+        found[group] = _drawn([run.blind_log_factor for run in runs if run.blind_group == group], whole)
+    mixed = float(np.median([run.log_factor for run in runs]))
+    found["reported"] = _drawn([run.log_factor for run in runs if run.group == "reported"], mixed)
     return found
 
 
-def left_out(runs: Sequence[Run]) -> FloatArray:
-    """Log of predicted days of each run by the factors of all others."""
+def _drawn(logs: Sequence[float], whole: float) -> float:
+    if not logs:
+        return whole
+    share = len(logs) / (len(logs) + _SHRINK_RUNS)
+    return share * float(np.median(logs)) + (1.0 - share) * whole
+
+
+def left_out(runs: Sequence[Run], *, blind: bool = False) -> FloatArray:
+    """Log of predicted days of each run by the factors of all others; ``blind``: no run tells its utilisation."""
     found = []
     for index, run in enumerate(runs):
         others = factors([*runs[:index], *runs[index + 1 :]])
-        found.append(np.log(run.recipe_days) + others.get(run.group, others["all"]))
+        days, group = (run.blind_days, run.blind_group) if blind else (run.recipe_days, run.group)
+        found.append(np.log(days) + others.get(group, others["all"]))
     return np.array(found)
 
 

@@ -13,8 +13,9 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
-#: Levels of effects, from the widest: a line of software, one stack, one model, one model on one accelerator.
-LEVELS: Final = ("line", "stack", "model", "configuration")
+#: Levels of effects, from the widest: a line of software, one stack, one model, one model on one accelerator in one
+#: format, and that under one stack.
+LEVELS: Final = ("line", "stack", "model", "configuration", "run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class TrainingFactors:
     expert_layer_overhead_s: float
     expert_imbalance: float
     expert_software_year: float
-    expert_overlap_factor: float
+    expert_fused_factor: float
     optimizer_passes: float
     step_overhead_s: float
     step_overhead_eager_s: float

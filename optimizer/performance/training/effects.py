@@ -9,12 +9,13 @@ from optimizer.performance.training.stacks import StackTraits
 def effect_keys(traits: StackTraits, model: TrainingModel, accelerator: str, precision: str) -> dict[str, str]:
     """Key of each level; an empty key has no effect. Dense models and mixtures have effects of their own."""
     kind = "dense" if model.is_dense else "moe"
-    configuration = f"{kind}|{model.signature}|{accelerator}|{precision_of(precision)}"
+    place = f"{model.signature}|{accelerator}|{precision_of(precision)}"
     return {
         "line": f"{kind}|{traits.line}" if traits.line else "",
         "stack": f"{kind}|{traits.name}" if traits.name else "",
         "model": f"{kind}|{model.signature}",
-        "configuration": configuration,
+        "configuration": f"{kind}|{place}",
+        "run": f"{kind}|{traits.name}|{place}" if traits.name else "",
     }
 
 

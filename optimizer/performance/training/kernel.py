@@ -35,8 +35,10 @@ _UPDATE: Final = 30.0
 #: Bytes a parameter of reading and writing an FP32 gradient.
 _ACCUMULATED: Final = 8.0
 _EXPERTS_USUAL: Final = 8.0
-#: Year of software beside ``MOE_YEAR`` from which racks overlap the exchange of tokens (Megatron-Bridge 26.06).
-_OVERLAP_YEAR: Final = 0.45
+_BLACKWELL: Final = 2  # place in ``CALIBRATED``
+#: Year of software beside ``MOE_YEAR`` from which grouped products of gated experts are one kernel with activation and
+#: MX conversion, in graphs of the whole step (notes of Megatron-Bridge 0.5.1; Transformer Engine, change 2769).
+_FUSED_YEAR: Final = 0.45
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,9 +81,8 @@ def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     rank_tokens = tokens / t
     narrow = np.where(w.sequence_parallel > 0, t, 1.0)
     moe_share = w.moe_layers / w.layers
-    # Since mid 2026 the exchange of tokens is overlapped where the scale-up domain is a rack.
-    overlapped_experts = (w.moe_year >= _OVERLAP_YEAR) & (w.grace > 0)
-    software = np.exp(-f.expert_software_year * w.moe_year) * np.where(overlapped_experts, f.expert_overlap_factor, 1.0)
+    fused_experts = (w.moe_year >= _FUSED_YEAR) & (w.generation == _BLACKWELL) & (w.block_scales > 0) & (w.gated > 0)
+    software = np.exp(-f.expert_software_year * w.moe_year) * np.where(fused_experts, f.expert_fused_factor, 1.0)
 
     # Shares of the peak.
     clock = w.relative_power**f.power_exponent
@@ -99,8 +100,9 @@ def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     per_expert = rank_tokens * e * w.active_experts / np.maximum(w.experts, 1.0)
     expert_streams = 1.0 / np.maximum(per_expert, 1e-9) + 1.0 / w.expert_hidden + 1.0 / w.expert_width
     expert_flop = _FLOP * rank_tokens * w.active_routed / w.layers * again * f.expert_imbalance
-    expert_matrix = expert_flop * (
-        1.0 / (peak * share * f.expert_matrix_factor) + f.expert_streaming * software * expert_streams / w.memory_rate
+    # Grouped products overlap their streams: the root of the squares, so that wide experts lose nothing to them.
+    expert_matrix = expert_flop * np.hypot(
+        1.0 / (peak * share * f.expert_matrix_factor), f.expert_streaming * software * expert_streams / w.memory_rate
     )
     matrix = matrix + np.where(dense, 0.0, expert_matrix)
 
@@ -124,11 +126,13 @@ def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     passes = 2.0 * f.elementwise_passes * again * (0.3 / narrow + (0.35 + mlp_part) / t)
     elementwise = passes * _WORD * tokens * w.hidden / w.memory_rate
     converted = 2.0 * w.hidden / narrow + (w.attention_width + 1.5 * w.mlp_width) / t
+    converted = converted + np.where(dense, 0.0, 2.0 * w.active_experts * w.expert_hidden / t * moe_share)
     scaled = f.quantize_passes * (1.0 + w.block_scales * f.block_scale_factor)
     elementwise = elementwise + np.where(w.precision > 0, scaled * _WORD * tokens * converted / w.memory_rate, 0.0)
     linear = 20.0 * f.linear_passes * _WORD * tokens * w.linear_width / t
     elementwise = elementwise + linear / w.memory_rate * w.linear_layers / w.layers
-    elementwise = elementwise + f.accumulation_passes * _ACCUMULATED * w.mixed / w.layers / t / w.memory_rate
+    gradients = w.mixed / w.layers / t + np.where(dense, 0.0, w.routed / w.layers / e)
+    elementwise = elementwise + f.accumulation_passes * _ACCUMULATED * gradients / w.memory_rate
     permuted = rank_tokens * w.active_experts * w.expert_hidden * _WORD * f.permute_passes * software
     permute = np.where(dense, 0.0, permuted / w.memory_rate * moe_share)
 

@@ -31,6 +31,8 @@ _REFERENCE_W_PER_TFLOPS: Final = (400.0 / 312.0, 700.0 / 989.4, 1200.0 / 2500.0)
 _FIRST_YEAR: Final = (2020.5, 2022.9, 2025.0)
 #: Age of software whose date is not known, in years after that.
 _USUAL_AGE: Final = 1.5
+#: Matrices of an MLP whose activation is gated (SwiGLU).
+_GATED_MATRICES: Final = 3
 #: Software year of mixtures at which their constants stand.
 MOE_YEAR: Final = 2026.0
 
@@ -66,6 +68,7 @@ class StepWork:
     expert_hidden: FloatArray
     linear_layers: FloatArray
     linear_width: FloatArray
+    gated: FloatArray
     peak: FloatArray
     peak_16bit: FloatArray
     memory_rate: FloatArray
@@ -160,6 +163,7 @@ def work_of(
         "expert_hidden": max(m.expert_hidden_size, 1.0),
         "linear_layers": m.linear_layers,
         "linear_width": m.linear_width,
+        "gated": m.mlp_matrices == _GATED_MATRICES,
         "peak": peak * _TERA,
         "peak_16bit": accelerator.fp16_tflops * _TERA,
         "memory_rate": accelerator.memory_bandwidth_gb_s * _GIGA,

@@ -66,11 +66,16 @@ def test_effects_are_those_of_the_rows() -> None:
 
 
 def test_the_bars() -> None:
-    """Fit rows at most 5 %; one stack left out at most 10 %, and 8 % after one row of it is known: dense models."""
+    """Fit rows at most 5 %; one stack left out at most 10 %, and 8 % after one row of it is known: dense, all.
+
+    Mixtures keep the first bar; after one row they stand at 9 %, for a row tells little of another mixture.
+    """
     assert errors("in_sample_s", is_fit).mean() <= 0.05
     assert errors("without_stack_s", is_dense).mean() <= 0.10
     assert errors("one_row_error", is_dense).mean() <= 0.08
+    assert errors("without_stack_s", is_moe).mean() <= 0.10
     assert errors("without_stack_s", every).mean() <= 0.10
+    assert errors("one_row_error", every).mean() <= 0.08
 
 
 def test_mixtures_are_worse_and_say_so() -> None:
