@@ -25,6 +25,8 @@ ODD = {
     "economics.discount_rate": ("0", "0.08", "0.5"),
     "economics.server_maintenance_fraction": ("0", "0.2"),
     "economics.rack_usd": ("0", "100000"),
+    "economics.cooling_prices.air_containment_econ.per_rack_usd": ("null", "0", "50000"),
+    "economics.cooling_prices.air_containment_econ.fixed_usd": ("null", "0", "1e6"),
     "site.electricity_usd_per_kwh": ("0", "0.1", "2"),
     "site.power_kw": ("null", "0.5", "8", "20", "1000"),
     "site.racks": ("null", "1", "2", "50"),
