@@ -51,7 +51,7 @@ def answer(
         add_rounded_rows(compiled, model, data)
     if data.start is not None:
         compiled.start_from_counts(_start_columns(compiled, model, data.start))
-    outcome = compiled.solve(options, stop)
+    outcome = compiled.solve(options, stop, sub_programs=break_ties)
     if outcome.values is None:
         return Answer(data, outcome, None, model)
     values = compiled.rounded(outcome.values)
@@ -121,7 +121,7 @@ def alternative(
             return None
         reason = "nothing else meets every limit"
         return RunnerUp(without=name, summary="no plan", usd_per_hour=None, extra_fraction=None, reason=reason), None
-    found = make_plan(offer, other.data, other.fleet, other.outcome, options, plan.outcome.solver)
+    found = make_plan(offer, other.data, other.fleet, other.outcome, options, plan.outcome.solver, plan)
     extra = found.bill.usd_per_hour / plan.bill.usd_per_hour - 1.0 if plan.bill.usd_per_hour else 0.0
     row = RunnerUp(
         without=name,

@@ -43,8 +43,19 @@ from optimizer.units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 TIE = 1e-6
 
 
-def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, options: Options, solver: str) -> Plan:
-    """The plan of a fleet. Runners-up are added by the caller."""
+def make_plan(
+    offer: Offer,
+    data: ProgramData,
+    fleet: Fleet,
+    outcome: Outcome,
+    options: Options,
+    solver: str,
+    beside: Plan | None = None,
+) -> Plan:
+    """The plan of a fleet. Runners-up are added by the caller.
+
+    ``beside`` is another plan of the same offer: what it was made from (defaults, hashes, counts) is not made again.
+    """
     setting, screened = data.setting, offer.screened
     instance = setting.instance
     quantities = fleet_quantities(data, fleet)
@@ -115,12 +126,12 @@ def make_plan(offer: Offer, data: ProgramData, fleet: Fleet, outcome: Outcome, o
         bill=bill,
         headroom=headroom_rows(offer, data, at_peak(data, fleet), fleet.servers, fleet.spare, busy, bill),
         runners_up=(),
-        search=search_count(screened, int(offer.kept.size)),
+        search=beside.search if beside else search_count(screened, int(offer.kept.size)),
         messages=messages(data, fleet),
-        defaults=defaulted(instance),
+        defaults=beside.defaults if beside else defaulted(instance),
         instance=instance,
         catalog_rows=catalog_rows(data, screened, fleet, quantities),
-        provenance=provenance(instance, options, solver),
+        provenance=beside.provenance if beside else provenance(instance, options, solver),
     )
 
 

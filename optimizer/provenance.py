@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import cache
 from importlib import resources
 
 from optimizer.instance.model import Instance
@@ -29,6 +30,7 @@ def factors_sha256() -> str:
     return _package_sha256("optimizer.performance", "data")
 
 
+@cache
 def _package_sha256(package: str, folder: str) -> str:
     digest = hashlib.sha256()
     files = [one for one in resources.files(package).joinpath(folder).iterdir() if one.is_file()]

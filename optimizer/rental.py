@@ -43,19 +43,17 @@ def rental_offers(instance: Instance, catalog: Catalog) -> dict[str, tuple[Offer
     sizes: dict[str, set[int]] = {}
     for offer in offers:
         row = catalog.accelerators.get(offer.accelerator)
-        size = None if row is None else _rented_unit(row, offer.accelerators)
-        if size is None:
-            continue
-        sizes.setdefault(offer.accelerator, set()).add(size)
-        for term in RENTAL_TERMS:
-            price = _price(instance, offer, term)
-            hidden = offer.trust != "user" and (offer.accelerator, offer.accelerators, term) in own
-            if price is None or hidden:
-                continue
-            key = (offer.accelerator, size, term, offer.provider, offer.region)
-            rank = (price.usd, offer.id, price)
-            if key not in best or rank[:2] < best[key][:2]:
-                best[key] = rank
+        for size in () if row is None else _rented_units(row, offer.accelerators):
+            sizes.setdefault(offer.accelerator, set()).add(size)
+            for term in RENTAL_TERMS:
+                price = _price(instance, offer, term)
+                hidden = offer.trust != "user" and (offer.accelerator, offer.accelerators, term) in own
+                if price is None or hidden:
+                    continue
+                key = (offer.accelerator, size, term, offer.provider, offer.region)
+                rank = (price.usd, offer.id, price)
+                if key not in best or rank[:2] < best[key][:2]:
+                    best[key] = rank
     found: dict[str, list[Offered]] = {}
     for (accelerator, size, term, provider, region), (_, _, price) in best.items():
         found.setdefault(accelerator, []).append(Offered(size, term, provider, region, price))
@@ -163,12 +161,15 @@ def _price(instance: Instance, offer: RentalOffer, term: Sourcing) -> Price | No
     return Price(share * float(base), f"{share:g} of the price on demand, {name}", offer.as_of, "assumed")
 
 
-def _rented_unit(row: Accelerator, count: int) -> int | None:
-    """Accelerators of the server type that a rented instance of ``count`` belongs to."""
+def _rented_units(row: Accelerator, count: int) -> tuple[int, ...]:
+    """Accelerators of the server types that a rented instance of ``count`` belongs to.
+
+    A tray of a rack-scale system is a type of its own, for replicas that stay within it; replicas may span the trays of
+    a rack as well, so trays are rented by the rack, too.
+    """
     if row.accelerators_per_server > row.accelerators_per_host and count == row.accelerators_per_host:
-        # A rack-scale system rented by the tray: replicas may span the trays of a rack, so the rack is the unit.
-        return row.accelerators_per_server
-    return count if count <= row.accelerators_per_server else None
+        return row.accelerators_per_server, count
+    return (count,) if count <= row.accelerators_per_server else ()
 
 
 def rented_pools(

@@ -1,4 +1,4 @@
-"""The bill of materials: what is to be ordered, what is to be rented, what running it costs.
+"""The bill of materials: what is to be ordered, what is to be rented, what running it costs, what stands already.
 
 Every line of the plan's bill stands in exactly one row, so capital and yearly cost are the plan's to the cent. Server
 prices are split between the pools of a type at the average price paid.
@@ -8,13 +8,13 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from optimizer.plan import BillLine, Plan, ServerGroup
 from optimizer.report.csv_tables import as_csv, to_cents
 from optimizer.report.words import TERMS, counted, rented_from, significant, usd, wrapped
 
-Kind = Literal["order", "rent", "run"]
+Kind = Literal["order", "later", "rent", "run", "keep"]
 
 #: No table of the catalogue states how long delivery takes.
 LEAD_TIME: Final = "unknown"
@@ -48,8 +48,10 @@ class Item:
 
     Attributes
     ----------
-    kind: ``order`` (bought once), ``rent`` (paid by the hour or month), ``run`` (energy, maintenance).
-    group: servers, spares, racks, network, cooling, recovery; rented servers, colocation; energy, maintenance.
+    kind: ``order`` (bought once), ``later`` (ordered when owned servers end, nothing at the start), ``rent`` (paid by
+        the hour or month), ``run`` (energy, maintenance), ``keep`` (owned: stands already and costs nothing more).
+    group: servers, spares, racks, network, cooling, recovery; rented servers, colocation; energy, maintenance; owned
+        servers.
     unit_price_low_usd, unit_price_high_usd: range of the catalogue row behind the price; None where it gives none.
     capital_usd: paid at the start. usd_per_year: its share of the yearly cost, capital as an annuity.
     """
@@ -112,7 +114,8 @@ def materials(plan: Plan) -> Materials:
             one for one in plan.bill.lines if one.component == line.component and _type_of(one, types) == server_type
         ]
         items += _servers(plan, lines, [group for group in bought if group.server_type == server_type])
-    order = {"order": 0, "rent": 1, "run": 2}
+    items += [_kept(group) for group in plan.servers if group.sourcing == "owned"]
+    order = {kind: place for place, kind in enumerate(get_args(Kind))}
     return Materials(plan.name, tuple(sorted(items, key=lambda one: order[one.kind])))
 
 
@@ -157,23 +160,47 @@ def _servers(plan: Plan, lines: list[BillLine], groups: list[ServerGroup]) -> li
     ]
 
 
+def _kept(group: ServerGroup) -> Item:
+    """Owned servers that the plan uses: their capital is spent, what they cost to run stands in rows of its own."""
+    item = f"{group.server_type}, {group.cooling} cooling"
+    return Item(
+        kind="keep",
+        group="owned servers",
+        item=item,
+        pool=group.pool,
+        quantity=float(group.servers),
+        unit="servers",
+        unit_price_usd=0.0,
+        price_unit="USD/server",
+        unit_price_low_usd=None,
+        unit_price_high_usd=None,
+        capital_usd=0.0,
+        usd_per_year=0.0,
+        source="inventory of the instance",
+        as_of="",
+        trust="user",
+    )
+
+
 def _item(plan: Plan, line: BillLine) -> Item:
     """The row of a line that is no server price."""
     kind = _kind(line)
     quantity, unit, price, price_unit = line.quantity, line.unit, line.unit_price_usd, f"USD/{_one(line.unit)}"
     group, item = _group(line, kind), line.item
-    pool = next((one.pool for one in plan.servers if one.pool in line.item), "")
+    # Of pools whose names begin alike (regions us and us-east) the longest is meant.
+    pool = max((one.pool for one in plan.servers if one.pool in line.item), key=len, default="")
     if line.component == "rent":
         price_unit = "USD/accelerator-hour"
         rented = next((one for one in plan.servers if one.pool == line.item), None)
         if rented is not None:
             source = rented_from(rented.provider, rented.region)
-            item = ", ".join(part for part in (rented.server_type, TERMS[rented.sourcing], source) if part)
+            parts = (rented.server_type, TERMS[rented.sourcing], source, _by_level(rented))
+            item = ", ".join(part for part in parts if part)
     elif line.component == "energy" and price and "months" not in line.factors:
         # At the meter: servers or kWh of requests times their factors, power, hours and PUE; a levelised price in them.
         price *= line.factors.get("levelised", 1.0) * line.factors.get("after_tax", 1.0)
         quantity, unit, price_unit = line.usd_per_year / price, "kWh/year", "USD/kWh"
-    elif kind != "order" and quantity:
+    elif kind not in ("order", "later") and quantity:
         price, price_unit = line.usd_per_year / quantity, f"{price_unit}-year"
     low, high = _line_range(plan, line, kind, price)
     return Item(
@@ -195,7 +222,17 @@ def _item(plan: Plan, line: BillLine) -> Item:
     )
 
 
+def _by_level(group: ServerGroup) -> str:
+    """How many servers are to be had at once, where they are paid by the hours that use them; else empty."""
+    if not group.servers_by_level:
+        return ""
+    least = min(group.servers_by_level)
+    return counted(group.servers, "server") if least == group.servers else f"{least:,} to {group.servers:,} servers"
+
+
 def _kind(line: BillLine) -> Kind:
+    if "annuity_later" in line.factors:
+        return "later"
     if line.capital_usd > 0.0 or "annuity" in line.factors:
         return "order"
     rented = line.component == "rent" or (line.component == "space" and not line.item.startswith("hall"))
@@ -283,13 +320,14 @@ def bom_json(found: Materials) -> str:
         "items": [asdict(one) for one in found.items],
         "capital_usd": found.capital_usd,
         "usd_per_year": found.usd_per_year,
+        "later_usd_per_year": found.yearly_usd("later"),
         "rent_usd_per_year": found.yearly_usd("rent"),
         "running_usd_per_year": found.yearly_usd("run"),
     }
     return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n"
 
 
-_HEADS: Final = {"order": "To order", "rent": "To rent", "run": "To run"}
+_HEADS: Final = {"order": "To order", "later": "To order later", "rent": "To rent", "run": "To run", "keep": "To keep"}
 
 
 def bom_text(found: Materials, width: int = 80) -> str:
@@ -315,6 +353,11 @@ def bom_text(found: Materials, width: int = 80) -> str:
     parts = [
         f"{usd(found.capital_usd)} at start",
         f"{usd(found.usd_per_year)} per year: {usd(found.yearly_usd('order'))} annuity",
+        *(
+            [f"{usd(found.yearly_usd('later'))} later orders"]
+            if any(one.kind == "later" for one in found.items)
+            else []
+        ),
         f"{usd(found.yearly_usd('rent'))} rent",
         f"{usd(found.yearly_usd('run'))} running",
     ]

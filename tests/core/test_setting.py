@@ -198,16 +198,21 @@ def test_own_rows_are_laid_over_the_catalogue() -> None:
     assert "my-card" not in catalog().accelerators
 
 
-def test_rented_whole_racks_keep_their_unit() -> None:
-    """A rack-scale system rented by the tray: replicas may span the trays of a rack."""
+def test_racks_are_bought_whole_and_rented_by_the_tray_or_whole() -> None:
+    """Of a rack-scale system rented by the tray, replicas stay in a tray, or span the trays of a rack."""
     racks = [
         key for key, row in catalog().accelerators.items() if row.accelerators_per_server > row.accelerators_per_host
     ]
     assert racks
     for key in racks:
-        found = setting(choices={"accelerators": [key]})
         row = catalog().accelerators[key]
-        assert all(one.accelerators != row.accelerators_per_host for one in found.server_types)
+        trays = {offer.accelerators for offer in catalog().rental_offers.values() if offer.accelerator == key}
+        found = setting(choices={"accelerators": [key]})
+        sizes = {one.accelerators for one in found.server_types if one.rent}
+        is_offered = row.accelerators_per_host in trays
+        assert sizes == ({row.accelerators_per_host, row.accelerators_per_server} if is_offered else set())
+        priced = {one.accelerators for one in found.server_types if one.server_usd is not None}
+        assert priced == {row.accelerators_per_server}
 
 
 def test_setting_of_an_instance_has_its_classes_and_residual_plant() -> None:

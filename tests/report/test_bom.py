@@ -6,14 +6,14 @@ import json
 import math
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from click.testing import CliRunner, Result
 
 from optimizer.commands.app import app
 from optimizer.plan import Plan
-from optimizer.report.bom import LEAD_TIME, Materials, bom_csv, bom_json, bom_text, materials
+from optimizer.report.bom import LEAD_TIME, Kind, Materials, bom_csv, bom_json, bom_text, materials
 from optimizer.report.cash_flow import bill_csv, bill_json, bill_text, flows, unit_costs
 from optimizer.report.csv_tables import cents, to_cents
 from optimizer.report.line_flows import life_years, purchases
@@ -67,7 +67,7 @@ class TestMaterials:
         found = materials(plan)
         assert cents(found.capital_usd) == cents(plan.bill.capital_usd)
         assert cents(found.usd_per_year) == cents(plan.bill.usd_per_year)
-        kinds = [found.yearly_usd(kind) for kind in ("order", "rent", "run")]
+        kinds = [found.yearly_usd(kind) for kind in get_args(Kind)]
         assert cents(sum(kinds)) == cents(plan.bill.usd_per_year)
 
     def test_every_component_keeps_its_yearly_cost(self, plan: Plan) -> None:
