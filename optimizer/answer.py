@@ -51,7 +51,7 @@ def answer(
         add_rounded_rows(compiled, model, data)
     if data.start is not None:
         compiled.start_from_counts(_start_columns(compiled, model, data.start))
-    outcome = compiled.solve(options, stop, sub_programs=break_ties)
+    outcome = compiled.solve(options, stop, sub_programs=break_ties, is_cost=True)
     if outcome.values is None:
         return Answer(data, outcome, None, model)
     values = compiled.rounded(outcome.values)

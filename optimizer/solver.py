@@ -70,6 +70,22 @@ class Outcome:
         return max(0.0, (self.objective - self.bound) / abs(self.objective))
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A ``stop`` that is also told how searches stand, so that a screen can show it.
+
+    ``see`` is called with (None, None) when a search begins, and during one for the least cost with the cost of the
+    best plan so far and the bound, both in USD/hour; either may be infinite. It must be quick and must not raise.
+    """
+
+    asked: Callable[[], bool]
+    see: Callable[[float | None, float | None], None]
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self.asked()
+
+
 def solver_name() -> str:
     """Name and version of the solver."""
     return f"HiGHS {highspy.Highs().version()}"
@@ -229,11 +245,20 @@ class Compiled:
         columns = np.array(sorted(counts), dtype=np.int32)
         self._highs.setSolution(columns.size, columns, np.array([counts[column] for column in columns.tolist()]))
 
-    def solve(self, options: Options, stop: Callable[[], bool] | None = None, *, sub_programs: bool = True) -> Outcome:
+    def solve(
+        self,
+        options: Options,
+        stop: Callable[[], bool] | None = None,
+        *,
+        sub_programs: bool = True,
+        is_cost: bool = False,
+    ) -> Outcome:
         """Solve to the asked gap, or until the time limit or ``stop()``; the best plan met is kept.
 
         ``sub_programs`` False: no search by the root's reduced costs for plans better than the one at hand. Where that
         is nearly always the best one only its proof takes time, over the shipped instances a quarter less without.
+        ``is_cost``: the objective is a cost in USD/hour, which a ``Watched`` stop may see.
+
         Raises SolverError when the solver fails; an infeasible or unbounded program is an outcome, not an error.
         """
         highs = self._highs
@@ -248,7 +273,7 @@ class Compiled:
         _set(highs, "mip_feasibility_tolerance", 1e-7)
         _set(highs, "primal_feasibility_tolerance", 1e-7)
         _set(highs, "mip_heuristic_run_root_reduced_cost", sub_programs)
-        callback = _stopper(highs, stop) if stop is not None else None
+        callback = _stopper(highs, stop, is_cost=is_cost) if stop is not None else None
         began = time.perf_counter()
         status = highs.run()
         seconds = time.perf_counter() - began
@@ -307,10 +332,15 @@ def _set(highs: Any, name: str, value: object) -> None:
         raise SolverError(f"the solver refused {name} = {value!r}")
 
 
-def _stopper(highs: Any, stop: Callable[[], bool]) -> Any:
+def _stopper(highs: Any, stop: Callable[[], bool], *, is_cost: bool) -> Any:
     """Ask ``stop`` during the search. Nothing may be raised in a callback: the plan would be lost."""
+    see = stop.see if isinstance(stop, Watched) else None
+    if see is not None:
+        see(None, None)
 
     def ask(event: Any) -> None:
+        if see is not None and is_cost:
+            see(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
         if stop():
             event.interrupt()
 

@@ -34,10 +34,10 @@ def solve(
     quiet: bool = False,
 ) -> "Solved":
     """Solve an instance; options that are None are those of the instance."""
-    from optimizer.commands.progress import shown
+    from optimizer.commands.progress import shown, watched
     from optimizer.studies.standing import Standing
 
-    with missing_libraries_told(), shown("attempts to find a way out", quiet=quiet) as tell:
+    with missing_libraries_told(), shown("searches", quiet=quiet) as tell:
         from optimizer import api
 
         return api.solve(
@@ -48,7 +48,7 @@ def solve(
             threads=threads,
             seed=seed,
             export=export,
-            stop=stop,
+            stop=None if stop is None else watched(stop, tell),
             runners_up=runners_up,
             distinct=distinct,
             baseline=baseline,

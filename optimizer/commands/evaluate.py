@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from optimizer.commands import answering, files, talk
+from optimizer.commands import answering, files, progress, talk
 from optimizer.commands.interrupt import interruptible
 from optimizer.commands.numbers import FiniteRange
 
@@ -50,7 +50,11 @@ def evaluate(
     wanted = read(instance)
     if output is not None and output != "-":
         files.guard(Path(output), wanted.name, force=force, kind="evaluation of this instance", mark="proposal")
-    with answering.missing_libraries_told(), interruptible("the optimum is left out") as stop:
+    with (
+        answering.missing_libraries_told(),
+        interruptible("the optimum is left out") as stop,
+        progress.shown("searches", quiet=quiet) as tell,
+    ):
         from optimizer import api
 
         resolved = api.resolved(wanted, instance)
@@ -61,7 +65,7 @@ def evaluate(
             file=str(proposal),
             optimum=not no_optimum,
             time_limit_s=time_limit_s,
-            stop=stop,
+            stop=progress.watched(stop, tell),
         )
     text = files.as_json(found)
     if output == "-" or (as_json and not quiet):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from optimizer.commands import answering, files, talk
+from optimizer.commands import answering, files, progress, talk
 from optimizer.commands.interrupt import interruptible
 from optimizer.commands.numbers import FiniteRange
 
@@ -46,7 +46,7 @@ def explain(what: str, asked: str | None, as_json: bool, quiet: bool, time_limit
     path = Path(what)
     instance = read(path)
     if asked is not None:
-        return _why_not(instance, path, asked, as_json=as_json, time_limit_s=time_limit_s)
+        return _why_not(instance, path, asked, as_json=as_json, quiet=quiet, time_limit_s=time_limit_s)
     with interruptible("what was found is told") as stop:
         solved = answering.solve(instance, path, time_limit_s=time_limit_s, stop=stop, quiet=quiet)
     if solved.diagnosis is None:
@@ -56,9 +56,16 @@ def explain(what: str, asked: str | None, as_json: bool, quiet: bool, time_limit
     return 0
 
 
-def _why_not(instance: "Instance", path: Path, asked: str, *, as_json: bool, time_limit_s: float | None) -> int:
+def _why_not(
+    instance: "Instance", path: Path, asked: str, *, as_json: bool, quiet: bool, time_limit_s: float | None
+) -> int:
     """Say why the plan does not make a choice, or is not a proposal."""
-    with answering.missing_libraries_told(), interruptible("the answer may be unknown") as stop:
+    with (
+        answering.missing_libraries_told(),
+        interruptible("the answer may be unknown") as asked_to_stop,
+        progress.shown("searches", quiet=quiet) as tell,
+    ):
+        stop = progress.watched(asked_to_stop, tell)
         from optimizer import api
 
         if "=" not in asked or Path(asked).is_file():
@@ -68,12 +75,13 @@ def _why_not(instance: "Instance", path: Path, asked: str, *, as_json: bool, tim
             resolved = api.resolved(instance, path)
             given = read_proposal(Path(asked), resolved)
             held = api.evaluate(resolved, given, file=asked, time_limit_s=time_limit_s, stop=stop)
-            talk.data(files.as_json(held) if as_json else render_evaluation(held, talk.width()))
-            return 0
-        from optimizer.report.whynot import render
+            text = files.as_json(held) if as_json else render_evaluation(held, talk.width())
+        else:
+            from optimizer.report.whynot import render
 
-        found = api.why_not(instance, asked, instance_path=path, time_limit_s=time_limit_s, stop=stop)
-    talk.data(files.as_json(found) if as_json else render(found, talk.width()))
+            found = api.why_not(instance, asked, instance_path=path, time_limit_s=time_limit_s, stop=stop)
+            text = files.as_json(found) if as_json else render(found, talk.width())
+    talk.data(text)
     return 0
 
 

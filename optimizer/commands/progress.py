@@ -1,8 +1,9 @@
 """Progress of long verbs on stderr: done, left, best, gap; only on a terminal, only after two seconds."""
 
+import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
@@ -26,13 +27,41 @@ def shown(noun: str, *, quiet: bool = False, stream: TextIO | None = None, delay
     """
     stream = sys.stderr if stream is None else stream
     if quiet or not stream.isatty():
-        yield lambda _standing: None
+        yield _nothing
         return
     line = _Line(noun, stream, delay_s)
     try:
         yield line.tell
     finally:
         line.close()
+
+
+def _nothing(_standing: Standing) -> None:
+    """There is no terminal to show it on."""
+
+
+def watched(stop: Callable[[], bool], tell: Tell) -> Callable[[], bool]:
+    """A ``stop`` whose searches are told: how many are done, and of the one under way the best cost and its gap.
+
+    ``stop`` itself where nothing is shown. The solver is loaded, so call it where the solver is needed anyway.
+    """
+    if tell is _nothing:
+        return stop
+    from optimizer.solver import Watched
+    from optimizer.units import HOURS_PER_YEAR
+
+    begun = 0
+
+    def see(best: float | None, bound: float | None) -> None:
+        nonlocal begun
+        if best is None or bound is None:
+            begun += 1
+            tell(Standing(begun - 1, None))
+        elif math.isfinite(best) and best > 0.0:
+            gap = max(0.0, 1.0 - bound / best) if math.isfinite(bound) else None
+            tell(Standing(begun - 1, None, f"{best * HOURS_PER_YEAR:,.0f} USD a year", gap))
+
+    return Watched(stop, see)
 
 
 class _Line:

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from optimizer import api
 from optimizer.instance.field_paths import document_of
 from tests.studies.small import small
 from tests.studies.test_sweep import BUY, DEMAND
@@ -143,3 +144,24 @@ def test_what_was_done_is_left_whole(folder: Path, args: list[str], words: str) 
     told: dict[str, Any] = json.loads((folder / "a.json").read_text(encoding="utf-8"))
     assert told.get("is_complete", told.get("moved", 0) == told.get("total")) is False
     assert sorted(path.name for path in folder.iterdir()) == ["a.json", "small.json"]
+
+
+INSTANCES = ROOT / "instances"
+SOLVING: list[tuple[list[str], int]] = [
+    (["explain", "hard.json", "--not", "accelerator=gaudi3"], 0),
+    (["evaluate", "hard.json", str(INSTANCES / "proposals" / "a100-2000.json")], 8),
+    (["hard.json", "--runners-up", "20", "-o", "plan.json"], STOPPED),
+]
+
+
+@pytest.mark.parametrize(("args", "code"), SOLVING, ids=["explain", "evaluate", "solve"])
+def test_searches_are_shown_and_stopped(folder: Path, args: list[str], code: int) -> None:
+    """What is known when it is stopped is told, under the exit code of what is told."""
+    document = document_of(api.load(INSTANCES / "dense-600b-open.json"))
+    # Just enough power for any plan: mixed fleets compete, and a search takes seconds.
+    document["site"] = {**document.get("site", {}), "power_kw": 430.0}
+    (folder / "hard.json").write_text(json.dumps(document), encoding="utf-8")
+    found, said = interrupted(folder, args, shows(r"searches.*\d+ done"))
+    assert "Traceback" not in said
+    assert "stopping" in said
+    assert found == code, said
