@@ -335,8 +335,9 @@ class Enumeration:
         if not pool.in_hall:
             # What is paid by level is paid at the peak at least, for what is missing there.
             hours = self.listing.power.levels[0].hours if pool.by_level else HOURS
-            return pool.rent_usd * kind.size * hours * self.money.site.shares.running
-        running = self._idle_usd(q)
+            rent = pool.rent_usd * kind.size * hours * self.money.site.shares.running
+            return rent + kind.size * self.money.site.software_usd
+        running = self._idle_usd(q) + kind.size * self.money.site.software_usd
         running += self.money.site.least_server_usd(kind.size, pool.server_kw)
         if not pool.is_bought:
             return running + self.money.owned_usd(q)
@@ -416,6 +417,7 @@ class Enumeration:
                 continue
             kind = pool.server_type
             used_types[kind.accelerator.id] = used_types.get(kind.accelerator.id, 0) + count * kind.size
+            yearly += count * kind.size * money.site.software_usd
             if not pool.in_hall:
                 rented[pool.provider, kind.accelerator.id] = (
                     rented.get((pool.provider, kind.accelerator.id), 0) + count * kind.size
@@ -627,10 +629,11 @@ class Enumeration:
                     return
             elif position == len(options):
                 for room in rooms:
+                    licences = self._licences_usd(room)
                     limit = min(most_usd, best[0][0] if best else math.inf)
-                    found = self._levels(chosen, allowed, room, limit)
-                    if found is not None and (not best or found[0] < best[0][0]):
-                        best[:] = [(found[0], schemes | found[1], found[2])]
+                    found = self._levels(chosen, allowed, room, limit - licences)
+                    if found is not None and (not best or found[0] + licences < best[0][0]):
+                        best[:] = [(found[0] + licences, schemes | found[1], found[2])]
                 return
             for one in options[position]:
                 extend(position + 1, tuple(chosen[b] + one.parts[b] for b in classes), schemes | one.schemes)
@@ -641,7 +644,8 @@ class Enumeration:
     def rooms(self, one: Structure) -> "Rooms":
         """Largest counts of servers paid by level that supply, providers and the choice of types leave room for.
 
-        Nothing else limits them, and one that no level uses costs nothing, so counts below the largest are no choice.
+        Nothing else limits them, and one that no level uses costs nothing, so counts below the largest are no choice;
+        all counts are where software is paid for the most of any level.
         """
         if not self.elastic:
             return ()
@@ -651,7 +655,8 @@ class Enumeration:
             raise TooLarge("too many servers paid by level")
         kept: list[tuple[int, ...]] = []
         for counts in sorted(product(*boxes), key=lambda one: (-sum(one), one)):
-            if any(all(a <= b for a, b in zip(counts, other, strict=True)) for other in kept):
+            smaller = any(all(a <= b for a, b in zip(counts, other, strict=True)) for other in kept)
+            if smaller and not self.money.site.software_usd:
                 continue
             self.spend()
             used, rented = dict(one.accelerators), dict(one.rented)
@@ -668,6 +673,11 @@ class Enumeration:
             ):
                 kept.append(counts)
         return tuple(kept)
+
+    def _licences_usd(self, counts: tuple[int, ...]) -> float:
+        """Software of servers paid by level: for as many as are had at once, all year."""
+        sizes = (self.pools[q].server_type.size for q in self.elastic)
+        return self.money.site.software_usd * sum(count * size for count, size in zip(counts, sizes, strict=True))
 
     def _ample(self, q: int) -> int:
         """Servers of a pool that carry everything alone, each class on servers of its own."""

@@ -526,12 +526,14 @@ def draw(seed: int) -> Drawn:
     random = Random(f"oracle {seed}")
     own = Random(f"power {seed}")
     steps, weather = Random(f"tiers {seed}"), Random(f"weather {seed}")
+    licences = Random(f"software {seed}")
     for _ in range(50):
         document = _document(random, seed)
         power_features.add_prices(own, document)
         site_features.add_site(own, document)
         tiers.add_discounts(steps, document)
         tiers.add_weather(weather, document)
+        site_features.add_software(licences, document)
         listing = list_instance(read(document))
         served = {column.request_class for column in listing.columns}
         empty = len(served) < len(listing.classes)

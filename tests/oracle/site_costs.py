@@ -85,6 +85,7 @@ class SiteCosts:
     management_usd: float
     management_capital: float
     link_usd: float
+    software_usd: float
 
     def least_server_usd(self, accelerators: int, kw: float) -> float:
         """What one more server takes of hall, staff and services at the very least: steps shared out."""
@@ -183,4 +184,5 @@ def site_costs(instance: Instance, catalog: Catalog) -> SiteCosts:
         management_usd=managed * (plain + kept),
         management_capital=managed,
         link_usd=link * services.connectivity_gbps * run,
+        software_usd=services.software_usd_per_accelerator_year * run,
     )

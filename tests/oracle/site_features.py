@@ -16,6 +16,7 @@ FEATURES = (
     "residual value",
     "tax",
     "replacement",
+    "software",
 )
 #: Rarer.
 CAPS = ("floor",)
@@ -61,6 +62,13 @@ def add_site(random: Random, document: dict[str, Any]) -> None:
         economics["server_price_change_fraction"] = random.choice((-0.28, 0.1))
 
 
+def add_software(random: Random, document: dict[str, Any]) -> None:
+    """Licences for each accelerator, bought, owned or rented; from a stream of their own, so that seeds stay."""
+    if random.random() < 0.2:
+        services = document["economics"].setdefault("services", {})
+        services["software_usd_per_accelerator_year"] = random.choice((100.0, 500.0, 2000.0))
+
+
 def add_floor(random: Random, document: dict[str, Any], racks: int) -> None:
     """A floor around what the cheapest fleet takes."""
     if racks and random.random() < 0.3:
@@ -75,6 +83,7 @@ def features(instance: Instance) -> Iterable[str]:
     given = {
         "staff": economics.staff.usd_per_fte_year,
         "services": services.storage_tb_per_accelerator or services.connectivity_gbps,
+        "software": services.software_usd_per_accelerator_year,
         "management servers": services.servers_per_management_server,
         "residual value": economics.server_residual_fraction,
         "tax": economics.tax_fraction,
