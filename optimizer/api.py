@@ -291,15 +291,6 @@ def evaluate(
     return evaluation(instance, proposal.name, found, best, state)
 
 
-def serving_only(instance: Instance, what: str) -> None:
-    """Refuse what is not yet known of other kinds of work; UsageProblems."""
-    if instance.workload.kind != "serving":
-        from optimizer.errors import Problem, UsageProblems
-
-        found = f"workload.kind {instance.workload.kind}"
-        raise UsageProblems((Problem("E-WHYNOT-514", what, found=found, allowed="must be serving: it knows no other"),))
-
-
 def _solve_training(
     instance: Instance,
     baseline: "Literal['naive'] | Proposal | TrainingProposal | Plan | None",
@@ -356,11 +347,15 @@ def why_not(
     from optimizer.whynot.answer import why_not as answered
     from optimizer.whynot.asked import read_asked
 
-    serving_only(instance, "explain --not")
     given = instance.solver
     seconds = given.time_limit_s if time_limit_s is None else time_limit_s
     options = Options(given.gap, seconds, given.threads, given.seed)
     instance = resolved(instance, instance_path)
+    if instance.workload.kind == "training":
+        from optimizer.whynot.training import why_not_run
+        from optimizer.whynot.training_asked import read_asked_run
+
+        return why_not_run(instance, read_asked_run(asked, instance), options, stop, time.perf_counter() + seconds)
     choice = read_asked(asked, instance)
     deadline = time.perf_counter() + seconds
     best = best_of(instance, options, stop)

@@ -426,11 +426,6 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
         "Use the nearest name that the message gives; `optimize explain --help` lists the keys.",
     ),
     ("E-WHYNOT-512", "A name in what is asked about is not known.", "Use the nearest name that the message gives."),
-    (
-        "E-WHYNOT-514",
-        "A study was asked of a kind of work that it does not know.",
-        "Ask it of an instance that serves a model.",
-    ),
     ("E-WHYNOT-513", "A number in what is asked about is none.", "Write one whole number from 1 on."),
     (
         "E-TABLE-001",

@@ -35,6 +35,8 @@ def explain(what: str, asked: str | None, as_json: bool, quiet: bool, time_limit
     accelerator, server_type, scheme, kv_scheme, recovery, cooling, sourcing,
     tensor_parallel (tp), pipeline_parallel (pp), expert_parallel (ep),
     attention_data_parallel (dp), count (accelerators), servers.
+    Of runs of training: accelerator, precision, cooling, sourcing, site, method,
+    tp, pp, cp, ep, virtual_stages, micro_batch, recompute, zero_stage, count.
     The whole fleet keeps to it. FILE is a proposal or a written plan.
     """
     if re.fullmatch(r"(?i)E-[A-Z]+-[0-9]+", what) and not Path(what).exists():

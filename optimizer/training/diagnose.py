@@ -44,8 +44,13 @@ class Move:
     step: int = 1
 
 
-def diagnose(searched: Searched, options: Options, stop: Stop | None, deadline: float) -> Diagnosis:
-    """Which limits kill which options, what comes nearest, and which single changes suffice."""
+def diagnose(
+    searched: Searched, options: Options, stop: Stop | None, deadline: float, *, widen: bool = True
+) -> Diagnosis:
+    """Which limits kill which options, what comes nearest, and which single changes suffice.
+
+    ``widen``: try formats too that are not allowed.
+    """
     instance = searched.instance
     kills: dict[str, int] = {}
     alone: dict[str, int] = {}
@@ -65,7 +70,7 @@ def diagnose(searched: Searched, options: Options, stop: Stop | None, deadline: 
             changes.append(change)
     changes.sort(key=lambda one: abs(math.log(one.needed / one.now)) if one.now > 0 else 0.0)
     told = list(_told(searched))
-    widenings = tuple(_other_formats(instance, options, stop, deadline))
+    widenings = tuple(_other_formats(instance, options, stop, deadline)) if widen else ()
     cause: Cause = "choices" if widenings else "limits" if changes else "unknown"
     if not changes and not widenings:
         told.append("no single limit suffices: several must move together, or more options be allowed")

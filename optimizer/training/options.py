@@ -5,8 +5,8 @@ grows with both (``undominated``). Counts of replicas are tried over the whole r
 (``optimizer.training.replicas``); nothing that is tried depends on the deadline or on what can be had.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -36,7 +36,8 @@ class Options:
     """Options of one job of one kind (type, format, sites, method), none dominated, by rising servers.
 
     ``servers`` in service; ``speedup`` above 1 only for liquid-cooled pools. ``tried`` counts rows, ``broken`` and
-    ``alone`` rows that break a limit, and rows that break it alone. ``best`` holds what came nearest, kept or not.
+    ``alone`` rows that break a limit, and rows that break it alone. ``nearest`` is what came nearest where
+    nothing is admissible, and ``extremes`` the best value that any row reaches of each limit then.
     """
 
     job: Job
@@ -54,6 +55,7 @@ class Options:
     nearest: Rows | None
     evaluator: Evaluator
     bases: Layouts
+    extremes: Mapping[str, float] = field(default_factory=dict)
 
 
 def options_of(
@@ -274,9 +276,10 @@ def _options(
         each = [places[wide == one] for one in np.unique(wide)]
         parts = [own[undominated(servers[own], rows.days[own])] for own in each]
         kept = np.concatenate([places[:0], *parts])
-    nearest = None
+    nearest, extremes = None, {}
     if rows.size and not places.size:
         nearest = rows.take(np.array([_nearest(evaluator, rows)]))
+        extremes = _extremes(rows)
     return Options(
         job=evaluator.job,
         server_type=server_type,
@@ -293,7 +296,25 @@ def _options(
         nearest=nearest,
         evaluator=evaluator,
         bases=bases,
+        extremes=extremes,
     )
+
+
+def _extremes(rows: Rows) -> dict[str, float]:
+    """The best value that any row reaches of each limit, whatever else it breaks."""
+    seen = {
+        "training_vram_gib": rows.memory_gib,
+        "training_vram_cap_gib": rows.memory_gib,
+        "training_nvlink": rows.scale_up_fraction,
+        "training_nvlink_cap_gb_s": rows.scale_up_gb_s,
+        "scale_out_fraction": rows.scale_out_fraction,
+        "deadline_days": rows.days,
+        "accelerator_count": rows.accelerators,
+    }
+    return {
+        **{name: float(column.min()) for name, column in seen.items()},
+        "mfu_fraction": float(rows.mfu_fraction.max()),
+    }
 
 
 def _nearest(evaluator: Evaluator, rows: Rows) -> int:

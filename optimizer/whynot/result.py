@@ -22,9 +22,10 @@ class NearestValue(Shape):
     direction: Literal["<=", ">="]
     needed: float
     reached: float = Field(
-        description="Best value of any candidate with one request in flight, of the class it is worst for."
+        description="Best value of any candidate with one request in flight, of the class it is worst for; of runs the"
+        " best of any layout."
     )
-    request_class: str
+    request_class: str = Field(description="Class of requests; of runs the job.")
     kills: int = Field(description="Candidates of the choice that break it.")
     candidates: int = Field(description="Candidates of the choice.")
 
@@ -36,6 +37,7 @@ class WhyNot(Shape):
 
     format_version: Literal[1] = 1
     name: str = Field(description="Name of the instance.")
+    kind: Literal["serving", "training"] = "serving"
     asked: str = Field(description="The choice that was asked about.")
     verdict: Verdict = Field(
         description="is_the_plan: the plan makes it; costs_more (the_same, less): a fleet of it keeps every limit, at"

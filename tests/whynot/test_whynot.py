@@ -16,7 +16,6 @@ from optimizer.studies.best import best_plan
 from optimizer.verify import verify
 from optimizer.whynot.result import WhyNot
 from tests.core.real import small
-from tests.instance.samples import training
 from tests.oracle.enumerate import TooLarge, answer
 from tests.oracle.listing import Listing, Pool
 from tests.oracle.random_instances import Drawn, draw
@@ -195,12 +194,3 @@ def test_command(tmp_path: Path) -> None:
         or "breaks" in run("explain", path, "--not", proposal).stdout
     )
     assert run("explain", path, "--not", tmp_path / "none.json").exit_code == 3
-
-
-def test_other_kinds_of_work_are_refused_in_words(tmp_path: Path) -> None:
-    path = tmp_path / "training.json"
-    path.write_text(json.dumps(training()), encoding="utf-8")
-    for arguments in (["explain", path, "--not", "count=8"],):
-        result = CliRunner().invoke(app, [str(one) for one in arguments])
-        assert result.exit_code == 2
-        assert "E-WHYNOT-514" in result.output
