@@ -9,6 +9,7 @@ from optimizer.offer import Offer
 from optimizer.plan import Bill, Headroom
 from optimizer.program_data import Pair, ProgramData
 from optimizer.screen import keeps, seen_of
+from optimizer.spares import spares_needed
 from optimizer.units import HOURS_PER_YEAR
 
 #: Limits that choose among layouts and schemes: they hold a plan back when they alone keep candidates out.
@@ -204,7 +205,7 @@ def fleet_headroom(
         if own and data.has_spares():
             stand = sum(spare.get(q, 0) for q in own)
             in_service = sum(bought[q] for q in own) - stand
-            needed = max(int(np.ceil(targets.spare_fraction * in_service - 1e-9)), targets.spare_servers)
+            needed = spares_needed(targets, data.pools[own[0]].server_type.accelerators, in_service)
             if needed:
                 yield row_of("spare_servers", float(needed), float(stand), binding=stand <= needed, where=type_id)
 

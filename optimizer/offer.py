@@ -18,6 +18,7 @@ from optimizer.program_data import Offered, ProgramData, replicas_needed
 from optimizer.prune import prune
 from optimizer.screen import Screened, class_demand, demand_weights, not_dominated
 from optimizer.setting import Pool, ServerType, Setting
+from optimizer.spares import spares_needed
 
 #: Dense models from this size on have power constants of their own.
 LARGE_DENSE_PARAMETERS = 30e9
@@ -262,7 +263,7 @@ def _server_bounds(setting: Setting, pools: dict[str, Pool], in_service: dict[st
             # Each replica carries less, so more of them are needed.
             count = math.ceil(count / pool.availability - 1e-9) + 1
         if pool.in_hall:
-            count += max(math.ceil(targets.spare_fraction * count - 1e-9), targets.spare_servers)
+            count += spares_needed(targets, server_type.accelerators, count)
         if pool.is_bought:
             count = max(count, cheaper_step(server_type, count))
         if pool.owned is not None:

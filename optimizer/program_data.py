@@ -16,6 +16,7 @@ from optimizer.costs.services import MANAGEMENT
 from optimizer.costs.staff import POSTS, StaffNeed, staff_need
 from optimizer.costs.term import QuantityKey, Term
 from optimizer.setting import LoadLevel, Pool, Setting
+from optimizer.spares import spare_steps
 from optimizer.units import HOURS_PER_YEAR
 
 Pair = tuple[str, str]
@@ -183,7 +184,14 @@ class ProgramData:
     def has_spares(self) -> bool:
         """Whether any spare server is asked for."""
         targets = self.setting.instance.targets
-        return targets.spare_fraction > 0.0 or targets.spare_servers > 0
+        asked = targets.availability_fraction is not None
+        return targets.spare_fraction > 0.0 or targets.spare_servers > 0 or asked
+
+    def spare_steps(self, server_type: str) -> tuple[int, ...]:
+        """Largest counts in service that 0, 1, 2 ... spares keep available; empty where nothing is asked for."""
+        members = [q for q in self.server_types[server_type] if self.pools[q].in_hall]
+        most = sum(self.max_servers[q] for q in members)
+        return spare_steps(self.setting.instance.targets, self.pools[members[0]].server_type.accelerators, most)
 
     @cached_property
     def usd_per_busy_kw(self) -> dict[str, dict[str, float]]:

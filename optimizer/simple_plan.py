@@ -9,6 +9,7 @@ from optimizer.costs.network import network_quantities
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import Pair, ProgramData, replicas_needed
 from optimizer.site_quantities import site_quantities
+from optimizer.spares import spares_needed
 from optimizer.units import HOURS_PER_YEAR
 
 #: Simple plans tried for the bound from above.
@@ -194,7 +195,7 @@ def _spares(data: ProgramData, in_service: Mapping[str, int]) -> dict[str, int]:
     result = {}
     for members in own.values():
         total = sum(in_service[q] for q in members)
-        result[members[0]] = max(math.ceil(targets.spare_fraction * total - 1e-9), targets.spare_servers)
+        result[members[0]] = spares_needed(targets, data.pools[members[0]].server_type.accelerators, total)
     return result
 
 

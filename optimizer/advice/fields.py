@@ -214,6 +214,9 @@ def _margins(instance: Instance) -> Iterator[Movable]:
         yield Movable(
             "targets.spare_fraction", "spare_servers", "fraction", targets.spare_fraction, 0.0, is_margin=True
         )
+    if targets.availability_fraction is not None:
+        now = targets.availability_fraction
+        yield Movable("targets.availability_fraction", "spare_servers", "probability", now, 1e-3, is_margin=True)
     if targets.spare_servers > 0:
         yield Movable(
             "targets.spare_servers",

@@ -29,6 +29,8 @@ _NEEDS: Final[Mapping[str, str]] = {
     "discount_kind": "discounts",
     "network_discount_kind": "network_discounts",
     "rack_floor_m2": "floor_m2",
+    "failures_per_accelerator_year": "availability_fraction",
+    "repair_days": "availability_fraction",
 }
 
 

@@ -105,6 +105,30 @@ class Targets(Ruled):
         ge=0,
         le=1000,
     )
+    availability_fraction: float | None = field(
+        None,
+        "Least probability that as many servers of each type are up as are in service; the least spares for it stand"
+        " ready, or as many as spare_fraction and spare_servers ask for, whichever is most.",
+        unit="probability",
+        gt=0,
+        lt=1,
+    )
+    failures_per_accelerator_year: float = field(
+        0.04,
+        "Failures of an accelerator a year that take its server down until it is replaced.",
+        unit="1/year",
+        default_source="4 %: permanent failures in large fleets, catalogue figure gpu_failure_permanent",
+        ge=0,
+        le=10,
+    )
+    repair_days: float = field(
+        7.0,
+        "Days until a server with a failed accelerator is up again.",
+        unit="days",
+        default_source="a week for the part to come and be changed (assumed)",
+        gt=0,
+        le=365,
+    )
     deadline_days: float | None = field(
         None, "Training: day of the calendar by which every job is done, counted from its first day.", unit="days", gt=0
     )

@@ -10,6 +10,7 @@ from optimizer.instance.targets import Targets
 from optimizer.plan import Deployment, PackedServers, Plan, PrefillRole, ServerGroup
 from optimizer.proposals.shape import Group, Proposal
 from optimizer.setting import ServerType, Setting
+from optimizer.spares import spares_needed
 
 #: Cooling of bought servers where a proposal names none: ordinary air, or cold plates for what is built for liquid.
 AIR, LIQUID = "air_containment_econ", "d2c_1p"
@@ -223,7 +224,7 @@ class _Filling:
             self._fault("E-PROPOSAL-504", f"{place}.pipeline_parallel".lstrip("."), f"{width} accelerators", allowed)
             return
         per_replica = 1.0 / (size // width) if width <= size else float(-(-group.pipeline_parallel // (size // stage)))
-        counted = self._counts(place, group, servers, per_replica)
+        counted = self._counts(place, group, size, servers, per_replica)
         if counted is None:
             return
         spare, replicas = counted
@@ -318,7 +319,7 @@ class _Filling:
             return None
         return f"{server_type.id}/buy/{cooling}"
 
-    def _counts(self, place: str, group: Group, servers: int, per_replica: float) -> tuple[int, int] | None:
+    def _counts(self, place: str, group: Group, size: int, servers: int, per_replica: float) -> tuple[int, int] | None:
         """(spares, replicas); what is not stated follows from what is."""
         targets = self.setting.instance.targets
         bought = group.sourcing == "buy"
@@ -333,7 +334,11 @@ class _Filling:
                 self._fault("E-PROPOSAL-502", where, f"{group.replicas:,} replicas", allowed)
                 return None
             return spare, group.replicas
-        spare = group.spare_servers if group.spare_servers is not None else (_spares(targets, servers) if bought else 0)
+        spare = (
+            group.spare_servers
+            if group.spare_servers is not None
+            else (_spares(targets, size, servers) if bought else 0)
+        )
         replicas = math.floor((servers - spare) / per_replica + 1e-9)
         if replicas < 1:
             allowed = f"must be at least {math.ceil(per_replica - 1e-9):,} servers in service, for one replica"
@@ -351,11 +356,10 @@ class _Filling:
             self._fault("E-PROPOSAL-505", "", f"no group for {', '.join(missing)}", "must serve every class", fix)
 
 
-def _spares(targets: Targets, servers: int) -> int:
+def _spares(targets: Targets, accelerators: int, servers: int) -> int:
     """Spares among bought servers: as many as the targets ask for those that are left in service, if any is left."""
-    fraction, least = targets.spare_fraction, targets.spare_servers
-    for in_service in range(math.floor(servers / (1.0 + fraction)) + 1, 0, -1):
-        if in_service + max(math.ceil(fraction * in_service - 1e-9), least) <= servers:
+    for in_service in range(math.floor(servers / (1.0 + targets.spare_fraction)) + 1, 0, -1):
+        if in_service + spares_needed(targets, accelerators, in_service) <= servers:
             return servers - in_service
     return 0
 

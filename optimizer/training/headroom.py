@@ -105,10 +105,9 @@ def _of_fleets(data: TrainingProgram, counts: dict[str, tuple[int, int]], bill: 
     if instance.choices.max_accelerator_types is not None:
         types = instance.choices.max_accelerator_types
         yield row_of("accelerator_types", float(types), float(len(used)), binding=len(used) >= types)
-    targets = instance.targets
     for q in bought:
         service, spare = counts[q]
-        needed = max(math.ceil(targets.spare_fraction * service - 1e-9), targets.spare_servers)
+        needed = int(data.pools[q].spares(service))
         if needed:
             yield row_of("spare_servers", float(needed), float(spare), binding=spare <= needed, where=q)
 

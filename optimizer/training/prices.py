@@ -23,6 +23,7 @@ from optimizer.errors import InternalError
 from optimizer.instance.model import Instance
 from optimizer.performance.factors import FloatArray
 from optimizer.setting import Pool, Setting
+from optimizer.spares import spares_needed
 from optimizer.training.jobs import DAYS_PER_YEAR, HOURS_PER_DAY
 from optimizer.training.orders import discount_starts, ordered_network, ordered_plant
 from optimizer.training.places import Place
@@ -68,7 +69,13 @@ class PoolPrices:
             return np.zeros_like(count)
         targets = self.instance.targets
         share = np.ceil(targets.spare_fraction * count - _ROUNDING).astype(np.int64)
-        return np.where(count > 0, np.maximum(share, targets.spare_servers), 0)
+        found = np.where(count > 0, np.maximum(share, targets.spare_servers), 0)
+        if targets.availability_fraction is None:
+            return found
+        alone, place = np.unique(count, return_inverse=True)
+        size = self.pool.server_type.accelerators
+        asked = [spares_needed(targets, size, int(one)) if one > 0 else 0 for one in alone]
+        return np.asarray(asked, dtype=np.int64)[place].reshape(count.shape)
 
     def quantity(self, key: QuantityKey, in_service: IntArray, total: IntArray) -> FloatArray:
         """Amount of a term's quantity for so many servers in service, and in all."""

@@ -1,6 +1,5 @@
 """Fleet checks: packing, spares, racks, plants, network, power and energy (docs/method.md sections 5 and 6)."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,9 +7,10 @@ from dataclasses import dataclass
 from optimizer.plan import Deployment, Plan, PrefillRole
 from optimizer.units import HOURS_PER_YEAR
 from optimizer.verify.climate import captured_fraction, pue, weather
-from optimizer.verify.facts import ORDINARY_AIR, ROUNDING, Facts, GroupFacts
+from optimizer.verify.facts import ORDINARY_AIR, Facts, GroupFacts
 from optimizer.verify.finding import Ledger
 from optimizer.verify.orders import network_order
+from optimizer.verify.spares import needed_spares
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,11 @@ def measure(facts: Facts, plan: Plan, groups: Mapping[str, GroupFacts]) -> Fleet
 
 def _spares_needed(facts: Facts, hall: list[GroupFacts]) -> dict[str, int]:
     targets = facts.instance.targets
-    in_service = Counter[str]()
+    in_service, sizes = Counter[str](), dict[str, int]()
     for one in hall:
         in_service[one.group.server_type] += one.group.in_service
-    return {
-        name: max(math.ceil(targets.spare_fraction * count - ROUNDING), targets.spare_servers)
-        for name, count in in_service.items()
-    }
+        sizes[one.group.server_type] = one.group.accelerators_per_server
+    return {name: needed_spares(targets, sizes[name], count) for name, count in in_service.items()}
 
 
 def linked(bought: Iterable[GroupFacts]) -> dict[float, int]:

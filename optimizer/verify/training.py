@@ -11,13 +11,14 @@ from optimizer.instance.training import TrainingWorkload
 from optimizer.plan import Plan
 from optimizer.plan_training import TrainedJob, TrainingPlan
 from optimizer.verify.climate import captured_fraction, pue, weather
-from optimizer.verify.facts import ORDINARY_AIR, ROUNDING, Facts, gather, group_facts, rent_quote, server_quote
+from optimizer.verify.facts import ORDINARY_AIR, Facts, gather, group_facts, rent_quote, server_quote
 from optimizer.verify.finding import SOLVED_RELATIVE, Finding, Ledger
 from optimizer.verify.headroom import Reach, check_limits
 from optimizer.verify.lines import Line, recovery_factor
 from optimizer.verify.money import check_lines, check_totals
 from optimizer.verify.orders import network_order
 from optimizer.verify.origin import check_origin
+from optimizer.verify.spares import needed_spares
 from optimizer.verify.training_bill import held, training_lines
 from optimizer.verify.training_prediction import OwnJob, check_prediction, own_job
 
@@ -183,7 +184,7 @@ def _check_job(
         ledger.same("V-COUNT", f"{here}.pool", job.accelerator, group.accelerator, "its pool has another accelerator")
         ledger.check(part.in_service >= 1, "V-COUNT", f"{here}.in_service", part.in_service, ">= 1", "nothing there")
         targets = plan.instance.targets
-        needed = max(math.ceil(targets.spare_fraction * part.in_service - ROUNDING), targets.spare_servers)
+        needed = needed_spares(targets, group.accelerators_per_server, part.in_service)
         needed = needed if group.sourcing == "buy" else 0
         ledger.same("V-SPARE", f"{here}.spare", part.spare, needed, "spares that the targets ask for")
         liquid = group.cooling is not None and (
@@ -391,11 +392,9 @@ def _reaches(
             )
         for g in here:
             yield Reach("rack_kw", g.group.pool, g.rack_kw, min(max(g.per_rack, 1), g.group.servers) * g.server_kw)
-            needed_spares = max(
-                math.ceil(targets.spare_fraction * g.group.in_service - ROUNDING), targets.spare_servers
-            )
-            if needed_spares:
-                yield Reach("spare_servers", g.group.pool, float(needed_spares), float(g.group.spare))
+            needed = needed_spares(targets, g.group.accelerators_per_server, g.group.in_service)
+            if needed:
+                yield Reach("spare_servers", g.group.pool, float(needed), float(g.group.spare))
     used: dict[str, int] = defaultdict(int)
     for group in plan.servers:
         used[group.accelerator] += group.servers * group.accelerators_per_server

@@ -385,8 +385,9 @@ class Enumeration:
             if used == 0:
                 choices.append([(0,) * len(members)])
                 continue
-            spare = max(math.ceil(targets.spare_fraction * used - SLACK), targets.spare_servers)
             kind = self.pools[members[0]].server_type
+            spare = max(math.ceil(targets.spare_fraction * used - SLACK), targets.spare_servers)
+            spare = max(spare, tiers.available_spares(targets, kind.size, used))
             extra = [spare]
             if not kind.incremental and any(self.pools[q].is_bought for q in members):
                 least = [start - new for start, _ in kind.discounts]

@@ -525,7 +525,7 @@ def draw(seed: int) -> Drawn:
     """The random instance of a seed. Instances too large to enumerate are drawn again, from the same stream."""
     random = Random(f"oracle {seed}")
     own = Random(f"power {seed}")
-    steps, weather = Random(f"tiers {seed}"), Random(f"weather {seed}")
+    steps, weather, failing = (Random(f"{name} {seed}") for name in ("tiers", "weather", "availability"))
     licences = Random(f"software {seed}")
     for _ in range(50):
         document = _document(random, seed)
@@ -534,6 +534,7 @@ def draw(seed: int) -> Drawn:
         tiers.add_discounts(steps, document)
         tiers.add_weather(weather, document)
         site_features.add_software(licences, document)
+        tiers.add_availability(failing, document)
         listing = list_instance(read(document))
         served = {column.request_class for column in listing.columns}
         empty = len(served) < len(listing.classes)

@@ -1,12 +1,15 @@
 """Quantity discounts by their words, and random ones: every order that takes what is needed is priced."""
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import comb
 from random import Random
 from typing import Any
 
 from optimizer.catalog.rows import Fabric
 from optimizer.instance.economics import CoolingPrices, Economics
 from optimizer.instance.model import Instance
+from optimizer.instance.targets import Targets
 
 #: Features that at least 50 of 500 instances must have.
 FEATURES = (
@@ -16,6 +19,7 @@ FEATURES = (
     "converted to liquid",
     "own weather",
     "part load",
+    "availability",
 )
 
 
@@ -59,6 +63,20 @@ def plant_usd(marginal: float, own: CoolingPrices | None, heat_kw: float) -> flo
     )
 
 
+def available_spares(targets: Targets, accelerators: int, in_service: int) -> int:
+    """Least spares with which enough servers are up with the asked probability, in whole fractions."""
+    if targets.availability_fraction is None:
+        return 0
+    hours_down = Fraction(targets.failures_per_accelerator_year) * accelerators * Fraction(targets.repair_days)
+    down = hours_down / (hours_down + Fraction(1461, 4))
+    for spare in range(1000):
+        total = in_service + spare
+        sure = sum(comb(total, k) * down**k * (1 - down) ** (total - k) for k in range(spare + 1))
+        if sure >= Fraction(targets.availability_fraction) - Fraction(1, 10**12):
+            return spare
+    raise ValueError("no count of spares is enough")
+
+
 def least_share(shares: Iterable[float]) -> float:
     """What is left of a price under the largest discount."""
     return 1.0 - max(shares, default=0.0)
@@ -96,6 +114,16 @@ def add_discounts(random: Random, document: dict[str, Any]) -> None:
             economics["liquid_retrofit_usd_per_kw"] = random.choice((0.0, 300.0, 2500.0))
 
 
+def add_availability(random: Random, document: dict[str, Any]) -> None:
+    """A target of availability, with servers that fail often enough for it to ask for more than the share."""
+    if random.random() < 0.3:
+        document["targets"] |= {
+            "availability_fraction": random.choice((0.9, 0.99, 0.999, 0.99999)),
+            "failures_per_accelerator_year": random.choice((0.04, 0.3, 1.0)),
+            "repair_days": random.choice((2.0, 7.0, 30.0)),
+        }
+
+
 def add_weather(random: Random, document: dict[str, Any]) -> None:
     """Own bins or hours, and plants that run below their size."""
     site = document["site"]
@@ -122,6 +150,8 @@ def features(instance: Instance, *, buys: bool, converts: bool) -> Iterable[str]
         yield FEATURES[4]
     if buys and instance.site.plant_load_fraction < 1.0:
         yield FEATURES[5]
+    if buys and instance.targets.availability_fraction is not None:
+        yield FEATURES[6]
     if buys and instance.economics.network_discounts:
         yield FEATURES[0]
     if buys and any(one.discounts for one in instance.economics.cooling_prices.values()):

@@ -10,12 +10,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
-import numpy as np
-
 from optimizer.fleet import fleet_quantities
 from optimizer.limits import LIMITS
 from optimizer.program_data import ProgramData
 from optimizer.setting import Pool, rack_limit_kw
+from optimizer.spares import spares_needed
 from optimizer.studies.sweeping.solving import Counts, carries, whole_fleet
 from optimizer.units import HOURS_PER_YEAR
 
@@ -155,14 +154,14 @@ def _spares(one: Standing) -> bool:
     targets = one.data.setting.instance.targets
     bought: dict[str, int] = {}
     spare: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for q, count in one.hall.items():
         kind = one.data.pools[q].server_type.id
+        sizes[kind] = one.data.pools[q].server_type.accelerators
         bought[kind] = bought.get(kind, 0) + count
         spare[kind] = spare.get(kind, 0) + one.counts.spare.get(q, 0)
     return all(
-        spare[kind]
-        >= max(int(np.ceil(targets.spare_fraction * (count - spare[kind]) - _ROUNDING)), targets.spare_servers)
-        for kind, count in bought.items()
+        spare[kind] >= spares_needed(targets, sizes[kind], count - spare[kind]) for kind, count in bought.items()
     )
 
 
