@@ -13,6 +13,7 @@ from optimizer.costs.network import network_order
 from optimizer.costs.staff import POSTS
 from optimizer.costs.term import QuantityKey, capital_recovery_factor
 from optimizer.costs.tokens import usd_per_million_tokens_of_year
+from optimizer.costs.unit_costs import with_unit_costs
 from optimizer.fleet import Fleet, at_peak, fleet_quantities, linked_accelerators
 from optimizer.headroom import headroom_rows
 from optimizer.instance.model import Instance
@@ -93,7 +94,7 @@ def make_plan(
     busy = {q: quantities["BusyKwh", q] for q in hall}
     it_kwh = {q: data.idle_kw[q] * HOURS_PER_YEAR * count + busy[q] for q, count in hall.items()}
     energy = math.fsum(kwh * data.pools[q].pue_mean for q, kwh in it_kwh.items())
-    return Plan(
+    plan = Plan(
         name=instance.name,
         outcome=StopReason(
             reason=outcome.reason.value,
@@ -133,6 +134,7 @@ def make_plan(
         catalog_rows=catalog_rows(data, screened, fleet, quantities),
         provenance=beside.provenance if beside else provenance(instance, options, solver),
     )
+    return with_unit_costs(plan)
 
 
 def used_facility(instance: Instance, quantities: Mapping[QuantityKey, float]) -> Literal["colocation", "own_build"]:

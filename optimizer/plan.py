@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from optimizer.instance.model import Instance
+from optimizer.plan_cost import CostStudy
 from optimizer.plan_shape import Shape as Shape
 from optimizer.plan_training import TrainingPlan
 
@@ -204,6 +205,19 @@ class Bill(Shape):
     usd_per_hour: float
     usd_over_horizon: float = Field(description="Present value over the horizon.")
     usd_per_million_output_tokens: float = Field(description="Served; of a plan for training, tokens trained.")
+    usd_per_month: float | None = Field(
+        default=None, description="A twelfth of the year; null in plans of earlier versions."
+    )
+    usd_per_million_total_tokens: float | None = Field(
+        default=None, description="Prompt and output tokens served; null for training and in plans of earlier versions."
+    )
+    usd_per_accelerator_hour_installed: float | None = Field(
+        default=None, description="Of all accelerators, spares included, all year; null as above."
+    )
+    usd_per_accelerator_hour_used: float | None = Field(
+        default=None,
+        description="Of accelerators at work: the rate served over that of a saturated replica; null as above.",
+    )
     capital_usd: float
     assumed_fraction: float = Field(description="Share of yearly cost that rests on assumed figures.")
     oldest_price: str = Field(description="Oldest date among the prices used.")
@@ -367,6 +381,7 @@ class Plan(Shape):
     baseline: Baseline | None = Field(
         default=None, description="What the plan is held against, where it was asked for."
     )
+    cost_study: CostStudy | None = Field(default=None, description="Why it costs that, where it was asked for.")
     search: SearchCount
     messages: tuple[str, ...]
     training: TrainingPlan | None = Field(default=None, description="Jobs and sites, of a plan for training.")

@@ -56,6 +56,21 @@ def solve(
         )
 
 
+def explained(
+    instance: "Instance", path: Path, solved: "Solved", stop: Callable[[], bool] | None, *, quiet: bool = False
+) -> "Solved":
+    """The answer with its cost explained by further solves, progress on stderr."""
+    from dataclasses import replace
+
+    from optimizer.commands.progress import shown
+    from optimizer.studies.cost_study import explain_cost
+
+    if solved.plan is None:
+        return solved
+    with missing_libraries_told(), shown("figures", quiet=quiet) as tell:
+        return replace(solved, plan=explain_cost(instance, solved.plan, path, tell, stop))
+
+
 def screen(solved: "Solved") -> str:
     """The answer on one screen."""
     from optimizer.report.screen import render, render_diagnosis

@@ -49,6 +49,11 @@ if TYPE_CHECKING:
     metavar="naive|FILE",
     help="Hold the plan against the naive choice, or a proposal (today's fleet).",
 )
+@click.option(
+    "--explain-cost",
+    is_flag=True,
+    help="Solve again: all bought, all rented, break-even, the five figures that move the cost most.",
+)
 def solve(
     instance: Path,
     output: str | None,
@@ -63,6 +68,7 @@ def solve(
     runners_up: int,
     distinct: tuple[str, ...],
     baseline: str | None,
+    explain_cost: bool,
 ) -> int:
     """Find the cheapest cluster that meets every limit of INSTANCE.
 
@@ -96,6 +102,8 @@ def solve(
             baseline=held_against,
             quiet=quiet,
         )
+        if explain_cost and solved.plan is not None:
+            solved = answering.explained(wanted, instance, solved, stop, quiet=quiet)
     answer = solved.plan or solved.diagnosis
     if answer is None:
         talk.say("stopped with no plan; a longer --time-limit may find one")

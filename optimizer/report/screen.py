@@ -14,6 +14,8 @@ _MESSAGES, _RUNNERS_UP, _CHANGES, _KILLS, _SHARES, _CAUSES = 1, 2, 5, 4, 5, 3
 #: Figures in which a ranked plan is better.
 _BETTER = 3
 _SOURCING = {"buy": "Buy", "owned": "Keep"}
+#: What makes the screen say more of the cost: buying against renting, what moves it most.
+_WHY = "why: --explain-cost"
 #: What a component of the bill is called where its own name says less.
 _COMPONENTS = {"recovery": "preparation of weights"}
 _HOLDS = {"proven": "optimal, proven", "feasible": "best found, not proven"}
@@ -30,13 +32,17 @@ def render(plan: Plan, timing: Mapping[str, float] | None = None, width: int = 8
         lines += server_lines(group, width)
     for number, one in enumerate(plan.deployments):
         lines += deployment_lines(one, "Serve" if number == 0 else "", width)
-    lines += costs(plan, width)
+    lines += costs(plan, width, why="" if plan.cost_study else _WHY)
     lines += ["", *limits(plan, width)]
     lines += _ranked(plan.ranking, width) if plan.ranking else _next_best(plan.runners_up, width)
     if plan.baseline is not None:
         from optimizer.report.evaluation import baseline_lines
 
         lines += baseline_lines(plan.baseline, width)
+    if plan.cost_study is not None:
+        from optimizer.report.cost_study import cost_study_lines
+
+        lines += cost_study_lines(plan, width)
     lines += _footer(plan, width)
     return "\n".join(lines) + "\n"
 
@@ -53,6 +59,10 @@ def _rendered_training(plan: Plan, lines: list[str], width: int) -> str:
         from optimizer.report.evaluation import baseline_lines
 
         lines += baseline_lines(plan.baseline, width)
+    if plan.cost_study is not None:
+        from optimizer.report.cost_study import cost_study_lines
+
+        lines += cost_study_lines(plan, width)
     lines += training.footer_lines(plan, width)
     return "\n".join(lines) + "\n"
 
@@ -155,8 +165,8 @@ def _layout(one: Deployment | PrefillRole) -> str:
     return layout
 
 
-def costs(plan: Plan, width: int) -> list[str]:
-    """What it costs, on every basis, and where it goes."""
+def costs(plan: Plan, width: int, *, why: str = "") -> list[str]:
+    """What it costs, on every basis, and where it goes; ``why`` says where more of it can be read."""
     bill = plan.bill
     horizon = significant(plan.instance.economics.horizon_years).rstrip("0").rstrip(".")
     rates = (
@@ -176,6 +186,7 @@ def costs(plan: Plan, width: int) -> list[str]:
     ]
     if len(shares) > _SHARES:
         parts.append(f"other {percent(sum(value for _, value in shares[_SHARES:]) / bill.usd_per_year)}")
+    parts += [why] if parts and why else []
     shown = wrapped("", parts, width) if parts else []
     return [*wrapped("Cost", [rates], width), *wrapped("", totals, width), *shown]
 

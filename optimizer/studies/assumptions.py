@@ -79,13 +79,15 @@ def leading_assumptions(
     progress: Tell | None = None,
     kinds: Collection[str] = KINDS,
     stop: Callable[[], bool] | None = None,
+    plan: Plan | None = None,
 ) -> Leading | None:
     """The ``count`` figures whose range moves the total most (None: all), each from solving again at both ends.
 
     None where nothing fits the instance. ``stop`` is asked between solves; what is done by then is given.
+    ``plan``: the best plan, where it is at hand.
     """
     instance = prepared(instance, instance_path)
-    plan = best_plan(instance)
+    plan = plan or best_plan(instance)
     if plan is None:
         return None
     found: list[Assumption] = []

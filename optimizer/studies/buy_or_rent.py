@@ -87,13 +87,13 @@ class BuyOrRent:
         }
 
 
-def buy_or_rent(instance: Instance, instance_path: Path | None = None) -> BuyOrRent:
+def buy_or_rent(instance: Instance, instance_path: Path | None = None, plan: Plan | None = None) -> BuyOrRent:
     """Solve an instance as it stands, buying only, renting only, and on demand only.
 
-    A way that the optimum already goes is not solved again.
+    ``plan``: the best plan as it stands, where it is at hand. A way that the optimum already goes is not solved again.
     """
     instance = prepared(instance, instance_path)
-    best = Way("optimum", instance.choices.sourcing, True, best_plan(instance))
+    best = Way("optimum", instance.choices.sourcing, True, plan or best_plan(instance))
     known = [best]
     for name, ways in (("all bought", BUY), ("all rented", RENT), ("all on demand", ON_DEMAND)):
         known.append(_restricted(instance, name, ways, known))
@@ -102,7 +102,7 @@ def buy_or_rent(instance: Instance, instance_path: Path | None = None) -> BuyOrR
         None if buy.plan is None or rent.plan is None else break_even_month(buy.plan, rent.plan, rate)
         for rate in (0.0, instance.economics.discount_rate)
     ]
-    plan = best.plan or buy.plan or rent.plan
+    some = best.plan or buy.plan or rent.plan
     return BuyOrRent(
         name=instance.name,
         optimum=best,
@@ -112,7 +112,7 @@ def buy_or_rent(instance: Instance, instance_path: Path | None = None) -> BuyOrR
         utilization=None
         if buy.plan is None or on_demand.plan is None
         else break_even_utilization(buy.plan, on_demand.plan),
-        load=1.0 if plan is None else mean_load(plan),
+        load=1.0 if some is None else mean_load(some),
         month=months[0],
         month_discounted=months[1],
     )

@@ -21,11 +21,17 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
         return check_training(plan)
     from optimizer.performance.factors import factors_with
     from optimizer.verify.bill import own_lines
-    from optimizer.verify.demand import check_levels, check_rates, output_tokens_per_year
+    from optimizer.verify.demand import (
+        busy_accelerator_hours,
+        check_levels,
+        check_rates,
+        output_tokens_per_year,
+        total_tokens_per_year,
+    )
     from optimizer.verify.facts import gather, group_facts
     from optimizer.verify.fleet import check_fleet, measure
     from optimizer.verify.headroom import check_limits, own_reaches
-    from optimizer.verify.money import check_lines, check_totals
+    from optimizer.verify.money import check_lines, check_totals, check_units
     from optimizer.verify.origin import check_origin
     from optimizer.verify.prediction import asked_again
     from optimizer.verify.site import check_site
@@ -52,6 +58,7 @@ def verify(plan: Plan) -> tuple[Finding, ...]:
     check_site(ledger, facts, plan, fleet)
     check_lines(ledger, plan, lines)
     check_totals(ledger, facts, plan, lines, output_tokens_per_year(facts, plan))
+    check_units(ledger, plan, total_tokens_per_year(facts, plan), busy_accelerator_hours(facts, plan))
     capital = sum(line.capital_usd for line in lines)
     yearly = sum(line.usd_per_year for line in lines)
     check_limits(ledger, plan, own_reaches(facts, plan, fleet, capital, yearly))

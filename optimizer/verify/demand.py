@@ -54,6 +54,27 @@ def capacity_requests_per_s(facts: Facts, plan: Plan, one: Deployment, level: in
     return share * one.prediction.requests_per_s * replicas
 
 
+def total_tokens_per_year(facts: Facts, plan: Plan) -> float:
+    """Prompt and output tokens served in a year; a prompt found in the prefix cache counts."""
+    total = 0.0
+    for one in plan.deployments:
+        request = facts.classes[one.request_class].request
+        served = sum(
+            3600.0 * level.hours * rate for level, rate in zip(facts.busy_levels, one.rates_requests_per_s, strict=True)
+        )
+        total += served * request.input_tokens + served * request.output_tokens
+    return total
+
+
+def busy_accelerator_hours(facts: Facts, plan: Plan) -> float:
+    """Accelerator-hours of a year in which replicas serve at their full rate."""
+    return sum(
+        level.hours * one.accelerators_per_replica * rate / one.prediction.requests_per_s
+        for one in plan.deployments
+        for rate, level in zip(one.rates_requests_per_s, facts.busy_levels, strict=True)
+    )
+
+
 def output_tokens_per_year(facts: Facts, plan: Plan) -> float:
     """Output tokens served in a year."""
     seconds_per_hour = 3600.0

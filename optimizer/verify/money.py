@@ -92,6 +92,29 @@ def _check_line(ledger: Ledger, path: str, line: BillLine, mine: Line) -> None:
     ledger.check(allowed, "V-SOURCE", f"{path}.source", found, shown, "where the price comes from")
 
 
+def check_units(ledger: Ledger, plan: Plan, tokens_per_year: float, busy_hours: float) -> None:
+    """Cost by month, accelerator-hour and token; plans of earlier versions state none."""
+    bill = plan.bill
+    if bill.usd_per_month is None:
+        return
+    year = bill.usd_per_year
+    ledger.number("V-SUM", "bill.usd_per_month", bill.usd_per_month, year / 12.0, "a twelfth of the year")
+    installed = sum(one.servers * one.accelerators_per_server for one in plan.servers) * HOURS_PER_YEAR
+    quantities = (
+        ("usd_per_million_total_tokens", tokens_per_year / TOKENS_PER_MILLION),
+        ("usd_per_accelerator_hour_installed", installed),
+        ("usd_per_accelerator_hour_used", busy_hours),
+    )
+    for name, quantity in quantities:
+        stated: float | None = getattr(bill, name)
+        mine = year / quantity if quantity else None
+        why = "yearly cost over what is had for it"
+        if stated is None or mine is None:
+            ledger.check(stated is mine, "V-SUM", f"bill.{name}", stated, mine, why)
+        else:
+            ledger.number("V-SUM", f"bill.{name}", stated, mine, why, SOLVED_RELATIVE)
+
+
 def check_totals(ledger: Ledger, facts: Facts, plan: Plan, own: list[Line], tokens_per_year: float) -> None:
     """Components, totals and what is made of them."""
     bill, economics = plan.bill, facts.instance.economics
