@@ -243,8 +243,8 @@ _OWN: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     (
         "E-SITE-700",
-        "Sites are given twice, or for serving; or a site's yearly cap stands beside a training run.",
-        "Keep `site`, or `sites` for training; remove the cap.",
+        "Sites are given twice, or for serving; or a yearly cap or a choice of halls stands beside a training run.",
+        "Keep `site`, or `sites` for training; remove the cap; state which hall.",
     ),
     ("E-SITE-701", "A link between sites names what is no site.", "Use the names of `sites`, two different ones."),
     (
