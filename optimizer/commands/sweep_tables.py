@@ -126,8 +126,10 @@ def on_screen(found: "Sweep", width: int) -> str:
         said = _said(row)
         text = "the same" if said == before[0] and row.winner else said
         lines += _hung(f"{start}{cost:>12}  ", text, lead + 14, width)
-        told = [field.rpartition(".")[2] for field in row.binding if field not in _ALWAYS] or ["demand"]
-        if row.winner and (said, told) != before:
+        told = [field.rpartition(".")[2] for field in row.binding if field not in _ALWAYS]
+        # A run of training serves no demand.
+        told = told or (["demand"] if "workload.demand" in row.binding else [])
+        if row.winner and told and (said, told) != before:
             lines += _hung(" " * (lead + 14), "binds " + ", ".join(told), lead + 14, width)
         before = (said, told)
     if len(shown) < len(rows):
@@ -147,7 +149,9 @@ def _said(row: "Row") -> str:
         return "nothing fits: " + " with ".join(row.forbidden_by)
     if row.status == "unknown":
         return "no plan within the time limit"
-    winner = f"{row.winner}, {', '.join(row.schemes)}"
+    schemes = ", ".join(row.schemes)
+    # The words of a run say its formats already.
+    winner = row.winner if f", {schemes}, " in row.winner else f"{row.winner}, {schemes}"
     return winner if row.status == "optimal" else f"{winner} (gap {100.0 * (row.gap_fraction or 0.0):.2g} %)"
 
 

@@ -99,7 +99,10 @@ def buy_or_rent(instance: Instance, instance_path: Path | None = None, plan: Pla
         known.append(_restricted(instance, name, ways, known))
     _, buy, rent, on_demand = known
     months = [
-        None if buy.plan is None or rent.plan is None else break_even_month(buy.plan, rent.plan, rate)
+        # A run is paid once: no month brings back what was bought for it.
+        None
+        if buy.plan is None or rent.plan is None or buy.plan.training is not None
+        else break_even_month(buy.plan, rent.plan, rate)
         for rate in (0.0, instance.economics.discount_rate)
     ]
     some = best.plan or buy.plan or rent.plan
@@ -110,7 +113,7 @@ def buy_or_rent(instance: Instance, instance_path: Path | None = None, plan: Pla
         rent=rent,
         on_demand=on_demand,
         utilization=None
-        if buy.plan is None or on_demand.plan is None
+        if buy.plan is None or on_demand.plan is None or buy.plan.training is not None
         else break_even_utilization(buy.plan, on_demand.plan),
         load=1.0 if some is None else mean_load(some),
         month=months[0],
@@ -122,6 +125,8 @@ def _restricted(instance: Instance, name: str, ways: tuple[Sourcing, ...], known
     """The best plan that keeps to ``ways``; one already at hand that does, and was free to do otherwise, is it."""
     allowed = tuple(one for one in ways if one in instance.choices.sourcing)
     searched = allowed or ways
+    if instance.workload.kind == "training":
+        searched = tuple(one for one in searched if one != "spot")  # runs on spot servers are not priced
     for other in known:
         wider = set(searched) <= set(other.sourcing)
         if wider and (other.plan is None or {group.sourcing for group in other.plan.servers} <= set(searched)):

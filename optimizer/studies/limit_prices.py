@@ -97,7 +97,7 @@ def limit_prices(
         return None
     if plan is None:
         return None
-    limits = list(_limits(instance))
+    limits = [one for one in _limits(instance) if _is_asked(plan, one)]
     found: list[LimitPrice] = []
     complete = True
     try:
@@ -112,6 +112,14 @@ def limit_prices(
     return LimitPrices(
         instance.name, plan.bill.usd_per_year, summary(plan), by_fraction, tuple(found), len(limits), complete
     )
+
+
+def _is_asked(plan: Plan, one: tuple[FieldPath, Limit, float]) -> bool:
+    """Whether a plan is held against a limit: a run knows no caches, and takes all memory where no share is stated."""
+    if plan.training is None:
+        return True
+    default = one[1].field == "targets.vram_fraction" and "vram_fraction" not in plan.instance.targets.model_fields_set
+    return not default and one[1].field in {row.field for row in plan.headroom}
 
 
 def _limits(instance: Instance) -> list[tuple[FieldPath, Limit, float]]:

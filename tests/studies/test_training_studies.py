@@ -5,14 +5,20 @@ from typing import Any
 import pytest
 
 from optimizer.api import solve
+from optimizer.commands.sweep_tables import on_screen
 from optimizer.errors import UsageProblems
 from optimizer.instance.model import Instance
 from optimizer.studies.best import best_plan
+from optimizer.studies.buy_or_rent import buy_or_rent
 from optimizer.studies.frontier import frontier
 from optimizer.studies.limit_prices import limit_prices
 from optimizer.studies.robust.study import robust
+from optimizer.studies.sweep import sweep
 from optimizer.studies.tipping import tipping_points
 from tests.instance.samples import read, training
+from tests.training.small import one_job as one_run
+from tests.training.small import read as read_run
+from tests.training.small import two_sites
 
 
 def one_job() -> Instance:
@@ -59,3 +65,31 @@ def test_limits_have_prices() -> None:
 def test_the_program_over_scenarios_refuses_in_words() -> None:
     with pytest.raises(UsageProblems, match="E-STUDY-405"):
         robust(one_job())
+
+
+def test_limits_of_serving_are_not_priced_of_runs() -> None:
+    found = limit_prices(read_run(one_run()))
+    assert found is not None
+    known = {"targets.deadline_days", "targets.spare_fraction", "targets.nvlink_fraction"}
+    assert {one.field for one in found.limits} <= known
+
+
+def test_buying_against_renting_over_sites_where_renting_is_not_allowed() -> None:
+    """Ways that are not allowed are priced too, but for spot servers, which no run is priced on."""
+    found = buy_or_rent(read_run(two_sites()))
+    assert found.buy.plan is not None
+    assert found.rent.plan is not None
+    assert not found.rent.is_allowed
+    assert "spot" not in found.rent.sourcing
+    assert found.month is None
+
+
+def test_a_sweep_tells_what_keeps_runs_out_and_no_demand() -> None:
+    found = sweep(read_run(one_run()), ["targets.deadline_days=5,60"])
+    late, fine = found.rows
+    assert late.forbidden_by == ("targets.deadline_days",)
+    text = on_screen(found, 80)
+    assert "nothing fits: targets.deadline_days" in text
+    assert "demand" not in text
+    assert text.count("bf16") == 1
+    assert fine.status == "optimal"

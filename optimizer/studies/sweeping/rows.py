@@ -38,7 +38,8 @@ class Row:
     usd_per_year, capital_usd, power_kw, accelerators, replicas, usd_per_million_output_tokens: of the plan.
     gap_fraction: how much cheaper any plan could be at most.
     binding: instance fields whose limits hold the plan back; the rarer ones first.
-    forbidden_by: instance fields whose limits leave nothing, where infeasible: none of them can be left out.
+    forbidden_by: instance fields whose limits leave nothing, where infeasible: none of them can be left out;
+        of runs those that alone keep some way out.
     proof: "solved", or "case N": taken over from that case's solution, with a proof that it is this case's too.
     """
 

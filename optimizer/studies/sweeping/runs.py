@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from optimizer.instance.model import Instance
 from optimizer.limits import limit
 from optimizer.studies.best import best_plan, summary
 from optimizer.studies.sweeping.chains import Case, Stopped
@@ -25,7 +26,7 @@ def training_rows(cases: Iterable[Case], stop: Stop | None, tell: Callable[[Row]
 def _row(case: Case) -> Row:
     plan = best_plan(case.instance)
     if plan is None or plan.training is None:
-        return Row(case.number, case.values, "infeasible")
+        return Row(case.number, case.values, "infeasible", forbidden_by=forbidding(case.instance))
     bill = plan.bill
     return Row(
         case=case.number,
@@ -42,3 +43,22 @@ def _row(case: Case) -> Row:
         gap_fraction=plan.outcome.gap,
         binding=tuple(dict.fromkeys(limit(row.limit).field for row in plan.headroom if row.binding)),
     )
+
+
+def forbidding(instance: Instance) -> tuple[str, ...]:
+    """Fields of the limits that leave a run without a plan: those that alone keep some way out, else all that any
+    way breaks. Where a job has no layout left they are the limits of layouts, else those of its servers."""
+    from optimizer.training.answer import search
+
+    searched = search(instance)
+    broken: dict[str, int] = {}
+    alone: dict[str, int] = {}
+    for options, choices in zip(searched.options, searched.choices, strict=True):
+        tallies = [choices] if any(one.admissible for one in options) else options
+        for one in tallies:
+            for name, count in one.broken.items():
+                broken[name] = broken.get(name, 0) + count
+                alone[name] = alone.get(name, 0) + one.alone.get(name, 0)
+    names = [name for name, count in alone.items() if count] or [name for name, count in broken.items() if count]
+    ranked = sorted(names, key=lambda name: (-alone[name], -broken[name], name))
+    return tuple(dict.fromkeys(limit(name).field for name in ranked))
