@@ -102,7 +102,7 @@ def read_axes(instance: Instance, texts: Iterable[str], *, linked: bool = False)
     axes: list[Axis] = []
     for text in texts:
         try:
-            axis = _axis(instance, text)
+            axis = _axis(instance, text, linked=linked)
         except UnknownFieldError as error:
             problems.append(_problem(302, text, error.found, error.allowed, error.fix))
             continue
@@ -161,7 +161,7 @@ def _problem(number: int, text: str, found: str, allowed: str, fix: str) -> Prob
     return Problem(f"E-SWEEP-{number}", "--vary", field=text.partition("=")[0], found=found, allowed=allowed, fix=fix)
 
 
-def _axis(instance: Instance, text: str) -> Axis:
+def _axis(instance: Instance, text: str, *, linked: bool) -> Axis:
     path, equals, spec = text.partition("=")
     path, spec = path.strip(), spec.strip()
     if not equals or not path or not spec:
@@ -176,8 +176,8 @@ def _axis(instance: Instance, text: str) -> Axis:
         points = [one.text if isinstance(one, _Relative) else one for one in written]
     kept: dict[str, int] = {}
     for place, row in enumerate(columns):
-        # Whole numbers of a range may repeat; a case is told once.
-        kept.setdefault(json.dumps(row), place)
+        # Whole numbers of a range may repeat; a case is told once. Linked fields go on step by step all the same.
+        kept.setdefault(json.dumps([row, place if linked else None]), place)
     places = kept.values()
     label = path if len(fields) > 1 else field.name
     return Axis(label, fields, tuple(columns[one] for one in places), tuple(points[one] for one in places))
@@ -215,16 +215,27 @@ def _read(spec: str, field: FieldPath) -> list[Any]:
             values = json.loads(spec)
         except json.JSONDecodeError as error:
             raise BadSpecError(f"{shown(spec)}, no JSON ({error.msg})") from None
+        except RecursionError:
+            raise BadSpecError(f"{shown(spec)}, lists within lists", "must be a list of values") from None
         if not values:
             raise BadSpecError("an empty list", "must list at least one value")
-        return list(values)
+        return [_not_rounded(one, field) for one in values]
     match = _RANGE.fullmatch(spec)
     if match is not None and (field.is_number or field.item_kind in ("number", "integer")):
         return _range(*match.groups())
     items = [one.strip() for one in spec.split(",")]
     if "" in items:
         raise BadSpecError(shown(spec), "must have a value between commas")
-    return [_item(one, field) for one in items]
+    return [_not_rounded(_item(one, field), field) for one in items]
+
+
+def _not_rounded(value: Any, field: FieldPath) -> Any:
+    """A value that was written down; refused where it would be rounded, since that is another value."""
+    is_whole = field.item_kind == "integer" if isinstance(value, list) else field.is_whole
+    for one in value if isinstance(value, list) else [value]:
+        if is_whole and isinstance(one, float) and not one.is_integer():
+            raise BadSpecError(f"{one:g}", "must be a whole number")
+    return value
 
 
 def _range(first: str, last: str, count: str | None, spacing: str | None) -> list[Any]:

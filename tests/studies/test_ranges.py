@@ -96,6 +96,10 @@ def test_a_star_moves_every_price_of_the_search_together() -> None:
         ("workload.model=[3]", "E-WORKLOAD-002"),
         ("workload.request=[3]", "E-SWEEP-302"),
         ("workload.request.output_tokens=null", "E-WORKLOAD-004"),
+        ("targets.spare_servers=1.5", "E-SWEEP-303"),
+        ("targets.spare_servers=[1, 2.5]", "E-SWEEP-303"),
+        ("choices.tensor_parallel=1,1.5+2", "E-SWEEP-303"),
+        ("choices.tensor_parallel=" + "[" * 100_000, "E-SWEEP-303"),
     ],
 )
 def test_a_bad_spec_is_told(text: str, code: str) -> None:
@@ -130,6 +134,11 @@ def test_linked_fields_move_together() -> None:
     assert case_points(axes, 1, linked=True) == (1, 1)
     with pytest.raises(UsageProblems, match="E-SWEEP-305"):
         read_axes(small(), ["targets.tpot_ms=10,20,30", "site.power_kw=1:3:2"], linked=True)
+
+
+def test_linked_fields_go_on_step_by_step_where_whole_numbers_repeat() -> None:
+    axes = read_axes(small(), ["targets.spare_servers=0:2:5", "targets.tpot_ms=20:60:5"], linked=True)
+    assert [list(axis.points) for axis in axes] == [[0, 0, 1, 2, 2], [20, 30, 40, 50, 60]]
 
 
 def test_every_code_of_a_sweep_occurs_here() -> None:
