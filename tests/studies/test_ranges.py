@@ -99,7 +99,7 @@ def test_a_star_moves_every_price_of_the_search_together() -> None:
         ("targets.spare_servers=1.5", "E-SWEEP-303"),
         ("targets.spare_servers=[1, 2.5]", "E-SWEEP-303"),
         ("choices.tensor_parallel=1,1.5+2", "E-SWEEP-303"),
-        ("choices.tensor_parallel=" + "[" * 100_000, "E-SWEEP-303"),
+        ("choices.tensor_parallel=" + "[" * 5_000, "E-SWEEP-303"),
     ],
 )
 def test_a_bad_spec_is_told(text: str, code: str) -> None:
