@@ -19,7 +19,7 @@ program, at both: the limits that move are tightest at ``m`` and every limit tha
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from optimizer.errors import InternalError, SolverError
 from optimizer.extract import TIE
@@ -135,11 +135,34 @@ class Chain:
 
     def left_without(self, at: int, row: Row) -> Row:
         """The row of a case that has no plan since the looser one of ``row`` has none."""
-        case, fields = self.cases[at], row.forbidden_by
-        if self.kind is not Kind.PRICE and len(fields) > 1:
-            # They still leave nothing, but fewer of them may do so; of one alone none can be spared.
-            fields = forbidding_fields(self.offer(at), self.options)
-        return Row(case.number, case.values, "infeasible", forbidden_by=fields, proof=f"case {row.case}")
+        case = self.cases[at]
+        return Row(case.number, case.values, "infeasible", forbidden_by=row.forbidden_by, proof=f"case {row.case}")
+
+    def _none_further(self, first: int, row: Row) -> Iterator[Row]:
+        """Rows of the cases after ``first``, which has no plan, so that these have none either.
+
+        What forbids them is found by dropping caps one after another (``forbidding``), and may change on the way. Where
+        it is the same at two cases it is the same in between: which caps are left says how each attempt ended, so all
+        ended alike at both; and what fits without some caps at a tighter case fits at every looser one. Limits of a
+        deployment decide which class is looked at, too, so every case of theirs is asked.
+        """
+        last = len(self.cases) - 1
+        fields = {first: row.forbidden_by}
+        if last > first:
+            fields[last] = forbidding_fields(self.offer(last), self.options)
+        spans = [(first, last)]
+        while spans:
+            low, high = spans.pop()
+            if high - low < 2:
+                continue
+            if self.kind is not Kind.SCREEN and fields[low] == fields[high]:
+                fields.update(dict.fromkeys(range(low + 1, high), fields[low]))
+                continue
+            middle = (low + high) // 2
+            fields[middle] = forbidding_fields(self.offer(middle), self.options)
+            spans += [(low, middle), (middle, high)]
+        for at in range(first + 1, last + 1):
+            yield replace(self.left_without(at, row), forbidden_by=fields[at])
 
     def _without_plan(self, at: int, solution: Solution) -> Row:
         case = self.cases[at]
@@ -183,8 +206,7 @@ class Chain:
             row = self.told(at, solution)
             yield row
             if solution.is_infeasible:
-                for after in range(at + 1, len(self.cases)):
-                    yield self.left_without(after, row)
+                yield from self._none_further(at, row)
                 return
             carried = self._carried_on(at, solution) if row.status == "optimal" else []
             yield from carried
