@@ -68,7 +68,7 @@ def why_not(
         plan = plan_of(offer, found, options)
         _checked(plan)
         return _priced(instance, asked, best, plan, outside)
-    if found.outcome.reason is not Reason.INFEASIBLE:
+    if least is None and found.outcome.reason is not Reason.INFEASIBLE:
         why = f"stopped by {found.outcome.reason.value.replace('_', ' ')} before it was known"
         return _told(instance, asked, "unknown", why, outside, ())
     reasons: list[str] = []
@@ -165,7 +165,13 @@ def _solve(offer: Offer, asked: Asked, options: Options, stop: Stop | None) -> t
             why = few if wanted < least else f"{wanted:,} {noun} make no whole servers of it, or break a cap"
         return Answer(data, outcome, None, model), why
     values = compiled.rounded(outcome.values)
-    return Answer(data, outcome, fleet_of(data, compiled.by_index(values)), model), None
+    fleet = fleet_of(data, compiled.by_index(values))
+    used = sum(sizes[q] * count for q, count in fleet.servers.items())
+    if used != wanted:
+        # Servers that are paid in the hours that use them cost nothing unused, so the count alone does not bind them.
+        why = f"no hour of the cheapest such plan uses {wanted:,} {noun}: those paid by the hour are had when used only"
+        return Answer(data, outcome, None, model), why
+    return Answer(data, outcome, fleet, model), None
 
 
 def _force(model: Any, counted: Any, wanted: int) -> None:

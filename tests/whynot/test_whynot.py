@@ -19,6 +19,7 @@ from tests.core.real import small
 from tests.oracle.enumerate import TooLarge, answer
 from tests.oracle.listing import Listing, Pool
 from tests.oracle.random_instances import Drawn, draw
+from tests.studies.small import small as hourly_small
 
 TOLERANCE = 3e-6
 STEPS = 20_000
@@ -194,3 +195,18 @@ def test_command(tmp_path: Path) -> None:
         or "breaks" in run("explain", path, "--not", proposal).stdout
     )
     assert run("explain", path, "--not", tmp_path / "none.json").exit_code == 3
+
+
+def test_servers_paid_by_the_hour_are_not_had_beyond_what_an_hour_uses() -> None:
+    given = hourly_small(("on_demand",))
+    load = given.workload.load.model_copy(update={"mean_fraction": None, "hourly_fractions": (0.5,) * 12 + (1.0,) * 12})
+    given = given.model_copy(update={"workload": given.workload.model_copy(update={"load": load})})
+    plan = solve(given).plan
+    assert plan is not None
+    found = why_not(given, f"sourcing=on_demand,count={plan.accelerators}")
+    assert found.plan is not None
+    assert found.plan.accelerators == plan.accelerators
+    more = why_not(given, f"sourcing=on_demand,count={plan.accelerators + 8}")
+    assert more.plan is None
+    assert more.verdict == "breaks_limits"
+    assert "paid by the hour" in more.reasons[0]
