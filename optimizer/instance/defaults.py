@@ -82,11 +82,12 @@ def _of_part(part: BaseModel, prefix: str) -> Iterator[DefaultUsed]:
             continue
         if name in part.model_fields_set or not source:
             yield from _of_value(value, field)
-        elif _matters(part, name):
+        elif matters(part, name):
             yield DefaultUsed(field, _words(value), _unit(info), source)
 
 
-def _matters(part: BaseModel, name: str) -> bool:
+def matters(part: BaseModel, name: str) -> bool:
+    """Whether a field is read at all: some are replaced by another one, some need one that is not given."""
     if getattr(part, _REPLACED_BY.get(name, ""), None):
         return False
     return name not in _NEEDS or bool(getattr(part, _NEEDS[name], None))

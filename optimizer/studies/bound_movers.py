@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
+from pydantic import BaseModel
+
 from optimizer.errors import InputError
+from optimizer.instance.defaults import matters
 from optimizer.instance.field_paths import FieldPath, known_fields, stated_value, with_values
 from optimizer.instance.model import Instance
 from optimizer.studies.current_values import current_value
@@ -21,7 +24,7 @@ def bounds_and_assumptions(instance: Instance) -> Iterator[Mover]:
     """
     for field in known_fields(instance):
         found = plausible_range(field.steps)
-        if found is None or not field.is_number:
+        if found is None or not field.is_number or not _is_read(instance, field):
             continue
         # A class's own target falls back on the common one, which is moved by itself.
         now = stated_value(instance, field) if "classes" in field.steps else current_value(instance, field)
@@ -47,11 +50,22 @@ def _mover(instance: Instance, field: FieldPath, found: PlausibleRange, now: flo
     )  # fmt: skip
 
 
-def _is_written(instance: Instance, field: FieldPath) -> bool:
-    """Whether the planner wrote the field, rather than left it to its default."""
+def _part_of(instance: Instance, field: FieldPath) -> object:
+    """What holds the field."""
     part: object = instance
     for step in field.steps[:-1]:
         part = part[step] if isinstance(part, tuple | dict) else getattr(part, str(step))  # type: ignore[index]
+    return part
+
+
+def _is_read(instance: Instance, field: FieldPath) -> bool:
+    part = _part_of(instance, field)
+    return not isinstance(part, BaseModel) or matters(part, str(field.steps[-1]))
+
+
+def _is_written(instance: Instance, field: FieldPath) -> bool:
+    """Whether the planner wrote the field, rather than left it to its default."""
+    part = _part_of(instance, field)
     written = getattr(part, "model_fields_set", None)
     return written is None or str(field.steps[-1]) in written
 
