@@ -4,11 +4,13 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from optimizer.plan import Plan
+from optimizer.plan import Plan, Ranked, Uses
 
 #: One thing that a plan uses: its kind (a field of ``Uses``) and its name.
 Thing = tuple[str, str]
 Things = frozenset[Thing]
+#: (better, worse), in words.
+Told = tuple[tuple[str, ...], tuple[str, ...]]
 
 #: Differences below this share of the plan's own figure are not worth a word.
 _WORTH = 0.005
@@ -89,3 +91,24 @@ def told_apart(figures: Iterable[tuple[str, float, float, bool]]) -> tuple[tuple
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.4g}"
+
+
+def ranked_row(plan: Plan, other: Plan, rank: int, *, uses: Uses, summary: str, reason: str, figures: Told) -> Ranked:
+    """A row of a plan's ranking; ``figures`` are what is (better, worse) about the other one."""
+    cost = plan.bill.usd_per_hour
+    better, worse = figures
+    return Ranked(
+        rank=rank,
+        summary=summary,
+        uses=uses,
+        holds="proven" if other.outcome.holds == "proven" else "feasible",
+        usd_per_hour=other.bill.usd_per_hour,
+        usd_per_year=other.bill.usd_per_year,
+        extra_fraction=other.bill.usd_per_hour / cost - 1.0 if cost else 0.0,
+        capital_usd=other.bill.capital_usd,
+        accelerators=other.accelerators,
+        power_kw=other.power_kw,
+        better=better,
+        worse=worse,
+        reason=reason,
+    )

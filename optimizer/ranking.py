@@ -10,7 +10,7 @@ from dataclasses import replace
 from time import perf_counter
 
 from optimizer.answer import Stop, answer, difference, plan_of, summary
-from optimizer.next_best import Ranking, Stopped, Things, next_best, told_apart
+from optimizer.next_best import Ranking, Stopped, Things, Told, next_best, ranked_row, told_apart
 from optimizer.offer import Offer, Without
 from optimizer.plan import Plan, Ranked, RunnerUp, Uses
 from optimizer.solver import Options, Reason
@@ -87,28 +87,18 @@ def _known(answers: dict[Things, Plan | None], things: Things) -> Plan | _Unknow
 
 def ranked_rows(plan: Plan, found: Ranking) -> tuple[Ranked, ...]:
     """Rows of a plan's ranking, each held against the plan."""
-    cost = plan.bill.usd_per_hour
-    rows = []
-    for rank, other in enumerate(found.plans, 2):
-        better, worse = compared(plan, other)
-        rows.append(
-            Ranked(
-                rank=rank,
-                summary=summary(other),
-                uses=uses_of(other),
-                holds="proven" if other.outcome.holds == "proven" else "feasible",
-                usd_per_hour=other.bill.usd_per_hour,
-                usd_per_year=other.bill.usd_per_year,
-                extra_fraction=other.bill.usd_per_hour / cost - 1.0 if cost else 0.0,
-                capital_usd=other.bill.capital_usd,
-                accelerators=other.accelerators,
-                power_kw=other.power_kw,
-                better=better,
-                worse=worse,
-                reason=difference(plan, other),
-            )
+    return tuple(
+        ranked_row(
+            plan,
+            other,
+            rank,
+            uses=uses_of(other),
+            summary=summary(other),
+            reason=difference(plan, other),
+            figures=compared(plan, other),
         )
-    return tuple(rows)
+        for rank, other in enumerate(found.plans, 2)
+    )
 
 
 def uses_of(plan: Plan) -> Uses:
@@ -119,7 +109,7 @@ def uses_of(plan: Plan) -> Uses:
     return Uses(**{kind: tuple(found) for kind, found in names.items()})
 
 
-def compared(plan: Plan, other: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def compared(plan: Plan, other: Plan) -> Told:
     """(better, worse): figures in which the other plan differs from the plan, most telling first."""
     return told_apart(_figures(plan, other))
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from optimizer.errors import InputError, Problem
 from optimizer.instance.model import Instance
@@ -160,18 +160,7 @@ def chosen_of_plan(plan: Plan) -> Chosen:
         )
         for place, one in enumerate(plan.deployments)
     )
-    stands = {
-        one.pool: Stand(
-            one.accelerator,
-            one.accelerators_per_server,
-            one.sourcing,
-            one.cooling,
-            one.servers,
-            one.spare,
-            one.servers_by_level,
-        )
-        for one in plan.servers
-    }
+    stands = {one.pool: Stand(**{part.name: getattr(one, part.name) for part in fields(Stand)}) for one in plan.servers}
     return Chosen(plan.name, False, runs, stands, plan.packing)
 
 

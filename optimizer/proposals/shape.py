@@ -72,7 +72,7 @@ class Group(Frozen):
 
 
 class Head(Frozen):
-    """What a proposal says beside its groups."""
+    """What a proposal says beside its groups or jobs."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -102,17 +102,23 @@ class Proposal(Head):
 
 def schema() -> dict[str, Any]:
     """JSON Schema of a proposal: either form."""
+    return either_form(Proposal, FlatProposal)
+
+
+def either_form(whole: type[Frozen], flat: type[Frozen]) -> dict[str, Any]:
+    """JSON Schema of a shape that may be written with a list, or flat where the list would hold one."""
     from optimizer.instance.schema import of_shape
 
-    whole, flat = of_shape(Proposal), of_shape(FlatProposal)
-    definitions = {**whole.pop("$defs"), **flat.pop("$defs", {})}
-    dialect = whole.pop("$schema")
-    flat.pop("$schema")
+    listed, alone = of_shape(whole), of_shape(flat)
+    definitions = {**listed.pop("$defs"), **alone.pop("$defs", {})}
+    dialect = listed.pop("$schema")
+    alone.pop("$schema")
+    names = flat.__name__, whole.__name__
     return {
         "$schema": dialect,
-        "title": whole["title"],
-        "anyOf": [{"$ref": "#/$defs/FlatProposal"}, {"$ref": "#/$defs/Proposal"}],
-        "$defs": {**definitions, "FlatProposal": flat, "Proposal": whole},
+        "title": listed["title"],
+        "anyOf": [{"$ref": f"#/$defs/{name}"} for name in names],
+        "$defs": {**definitions, flat.__name__: alone, whole.__name__: listed},
     }
 
 

@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from optimizer.instance.choices import Sourcing
 from optimizer.instance.fields import REQUIRED, Frozen, field
 from optimizer.instance.training import Method, Precision, Recompute
+from optimizer.proposals.shape import Head, either_form
 
 #: Keys of a proposal for training that do not describe a job.
 TRAINING_HEAD_KEYS: Final[tuple[str, ...]] = (
@@ -124,21 +125,9 @@ class ProposedJob(Frozen):
     )
 
 
-class TrainingHead(Frozen):
+class TrainingHead(Head):
     """What a proposal for training says beside its jobs."""
 
-    model_config = ConfigDict(populate_by_name=True)
-
-    schema_url: str | None = Field(None, description="Address of the JSON Schema, for editors.", alias="$schema")
-    name: str = field(
-        "proposal", "Name, shown in the evaluation.", default_source="proposal", min_length=1, max_length=200
-    )
-    story: str = field("", "What it is about, for readers.", max_length=20_000)
-    is_owned: bool = field(
-        False,
-        "Whether it is paid already, as today's fleet is: then a payback counts none of its capital.",
-        default_source="false: it would have to be paid",
-    )
     claimed_days: float | None = field(
         None, "Days that whoever proposes it says the last job takes; told beside the model's.", unit="days", gt=0
     )
@@ -161,15 +150,4 @@ class TrainingProposal(TrainingHead):
 
 def training_schema() -> dict[str, Any]:
     """JSON Schema of a proposal for training: either form."""
-    from optimizer.instance.schema import of_shape
-
-    whole, flat = of_shape(TrainingProposal), of_shape(FlatTrainingProposal)
-    definitions = {**whole.pop("$defs"), **flat.pop("$defs", {})}
-    dialect = whole.pop("$schema")
-    flat.pop("$schema")
-    return {
-        "$schema": dialect,
-        "title": whole["title"],
-        "anyOf": [{"$ref": "#/$defs/FlatTrainingProposal"}, {"$ref": "#/$defs/TrainingProposal"}],
-        "$defs": {**definitions, "FlatTrainingProposal": flat, "TrainingProposal": whole},
-    }
+    return either_form(TrainingProposal, FlatTrainingProposal)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-from optimizer.next_best import Ranking, Stopped, Things, next_best, told_apart
+from optimizer.next_best import Ranking, Stopped, Things, Told, next_best, ranked_row, told_apart
 from optimizer.plan import Plan, Ranked, Uses
 from optimizer.solver import Options, Reason
 from optimizer.training.answer import Searched, Stop, answer
@@ -100,26 +100,18 @@ def ranked(
 
 
 def _row(plan: Plan, other: Plan, rank: int) -> Ranked:
-    cost = plan.bill.usd_per_hour
-    better, worse = compared(plan, other)
-    return Ranked(
-        rank=rank,
-        summary=summary(other),
+    return ranked_row(
+        plan,
+        other,
+        rank,
         uses=uses_of(other),
-        holds="proven" if other.outcome.holds == "proven" else "feasible",
-        usd_per_hour=other.bill.usd_per_hour,
-        usd_per_year=other.bill.usd_per_year,
-        extra_fraction=other.bill.usd_per_hour / cost - 1.0 if cost else 0.0,
-        capital_usd=other.bill.capital_usd,
-        accelerators=other.accelerators,
-        power_kw=other.power_kw,
-        better=better,
-        worse=worse,
+        summary=summary(other),
         reason=difference(plan, other),
+        figures=compared(plan, other),
     )
 
 
-def compared(plan: Plan, other: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def compared(plan: Plan, other: Plan) -> Told:
     """(better, worse): figures in which the other plan differs from the plan, most telling first."""
     return told_apart(
         (label, before, after, True)

@@ -89,10 +89,6 @@ def why_not(
         nearest=nearest_candidate(screened) if values else None,
         clash=advice.clash,
         changes=advice.changes,
-        distance=None,
-        better=(),
-        worse=(),
-        plan=None,
     )
 
 
@@ -291,10 +287,6 @@ def _priced(
         summary=f"{asked.text} {words}: {summary(plan)}",
         outside=outside,
         reasons=(),
-        nearest_values=(),
-        nearest=None,
-        clash=(),
-        changes=(),
         distance=distance_to(best, plan),
         better=better,
         worse=worse,
@@ -319,12 +311,5 @@ def _told(
         summary=words,
         outside=outside,
         reasons=reasons,
-        nearest_values=(),
-        nearest=None,
-        clash=(),
-        changes=(),
-        distance=None,
-        better=(),
-        worse=(),
         plan=plan,
     )

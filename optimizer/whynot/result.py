@@ -46,13 +46,13 @@ class WhyNot(Shape):
     summary: str = Field(description="The answer in a sentence.")
     outside: tuple[OutsideChoice, ...] = Field(description="What the instance's own choices leave out of it.")
     reasons: tuple[str, ...] = Field(description="Why it cannot be had, or what else to know.")
-    nearest_values: tuple[NearestValue, ...] = Field(description="Limits that keep deployments of it out.")
-    nearest: NearestCandidate | None = Field(description="The candidate of it that misses by least.")
-    clash: tuple[ClashField, ...] = Field(description="Fields that cannot hold together with this choice.")
-    changes: tuple[SingleChange, ...] = Field(description="Single changes after which it works, priced.")
+    nearest_values: tuple[NearestValue, ...] = Field(default=(), description="Limits that keep deployments of it out.")
+    nearest: NearestCandidate | None = Field(default=None, description="The candidate of it that misses by least.")
+    clash: tuple[ClashField, ...] = Field(default=(), description="Fields that cannot hold together with this choice.")
+    changes: tuple[SingleChange, ...] = Field(default=(), description="Single changes after which it works, priced.")
     distance: Distance | None = Field(
-        description="The optimum, and how far the cheapest fleet of the choice is from it."
+        default=None, description="The optimum, and how far the cheapest fleet of the choice is from it."
     )
-    better: tuple[str, ...] = Field(description="Figures in which the choice is better than the optimum.")
-    worse: tuple[str, ...]
-    plan: Plan | None = Field(description="The cheapest plan that makes the choice, where there is one.")
+    better: tuple[str, ...] = Field(default=(), description="Figures in which the choice is better than the optimum.")
+    worse: tuple[str, ...] = ()
+    plan: Plan | None = Field(default=None, description="The cheapest plan that makes the choice, where there is one.")

@@ -186,16 +186,6 @@ def _told(
     **more: Any,
 ) -> WhyNot:
     """An answer; what is not given is empty."""
-    empty: dict[str, Any] = {
-        "nearest_values": (),
-        "nearest": None,
-        "clash": (),
-        "changes": (),
-        "distance": None,
-        "better": (),
-        "worse": (),
-        "plan": None,
-    }
     return WhyNot(
         name=instance.name,
         kind="training",
@@ -204,5 +194,5 @@ def _told(
         summary=words,
         outside=outside,
         reasons=reasons,
-        **{**empty, **more},
+        **more,
     )

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from optimizer.api import solve
-from optimizer.program_data import Pair, ProgramData, maximal_patterns, replicas_needed, widths_form_chain
+from optimizer.program_data import Pair, ProgramData, replicas_needed
 from optimizer.rates import Counts, serving_rates
+from optimizer.server_fillings import maximal_patterns, widths_form_chain
 from tests.core.hand import bought, data_of, instance, offered, price, rented, server_type
 from tests.core.real import small
 from tests.core.test_random_programs import draw
