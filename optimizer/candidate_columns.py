@@ -1,5 +1,7 @@
 """What a scheme is on an accelerator, and rows of candidates as columns of the performance model."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from optimizer.catalog.rows import Accelerator, Compute
 from optimizer.models import ServedModel
 from optimizer.performance.deployments import Deployments
 from optimizer.performance.factors import GENERATIONS, PRECISIONS
+from optimizer.performance.power_cap import CappedSpeed
 from optimizer.schemes import SchemeOption
 from optimizer.setting import ServerType
 
@@ -35,13 +38,17 @@ def block_width(model: ServedModel, option: SchemeOption) -> int:
 
 def deployment_columns(
     types: tuple[ServerType, ...],
+    speeds: Sequence[CappedSpeed],
     schemes: tuple[SchemeOption, ...],
     model: ServedModel,
     type_column: IntArray,
     scheme_column: IntArray,
     degrees: tuple[IntArray, IntArray, IntArray, IntArray],
 ) -> Deployments:
-    """The performance model's columns: attributes of each type and scheme, spread over the rows."""
+    """The performance model's columns: attributes of each type and scheme, spread over the rows.
+
+    ``speeds`` are those of the types' accelerators under their power cap.
+    """
     rows = [one.accelerator for one in types]
 
     def spread(values: list[float]) -> FloatArray:
@@ -55,7 +62,7 @@ def deployment_columns(
             compute = compute_precision(row, option)
             if compute in PRECISIONS:
                 precision[i, j] = PRECISIONS.index(compute)
-            tflops[i, j] = row.matrix_tflops(compute) or row.fp16_tflops
+            tflops[i, j] = (row.matrix_tflops(compute) or row.fp16_tflops) * speeds[i].arithmetic
     weight_bytes = np.array([option.scheme.bytes_per_weight for option in schemes])
     attention_bytes = np.array(
         [
@@ -71,9 +78,11 @@ def deployment_columns(
         generation_index=np.array([GENERATIONS.index(row.generation) for row in rows], dtype=np.int64)[type_column],
         precision_index=precision[type_column, scheme_column],
         memory_gib=spread([row.memory_gib for row in rows]),
-        memory_bandwidth_gb_s=spread([row.memory_bandwidth_gb_s for row in rows]),
+        memory_bandwidth_gb_s=spread(
+            [row.memory_bandwidth_gb_s * speed.memory for row, speed in zip(rows, speeds, strict=True)]
+        ),
         compute_tflops=tflops[type_column, scheme_column],
-        fp16_tflops=spread([row.fp16_tflops for row in rows]),
+        fp16_tflops=spread([row.fp16_tflops * speed.arithmetic for row, speed in zip(rows, speeds, strict=True)]),
         scale_up_gb_s=spread([row.scale_up_gb_s or 0.0 for row in rows]),
         scale_up_pair_gb_s=spread([row.scale_up_pair_gb_s or row.scale_up_gb_s or 0.0 for row in rows]),
         scale_up_domain=spread(

@@ -20,6 +20,7 @@ from optimizer.performance.joined import AnyPrepared, Joined, Single
 from optimizer.performance.layouts import RULES, check_layouts
 from optimizer.performance.roles import UnitPrepared, prepare_prompts, prepare_units
 from optimizer.performance.serving import Prepared, ServingPrediction, prepare
+from optimizer.power_states import LARGE_DENSE_PARAMETERS, speed_of
 from optimizer.role_units import Block, Units, units_of
 from optimizer.schemes import SchemeOption
 from optimizer.setting import ServerType, Setting
@@ -158,7 +159,8 @@ def build_candidates(
     tp, pp, ep, dp = (gather(part) for part in range(4))
     columns = None
     if per_class:
-        columns = deployment_columns(used, schemes, model, type_column, scheme_column, (tp, pp, ep, dp))
+        speeds = [speed_of(setting.catalog, one, is_large_dense=is_large_dense(model)) for one in used]
+        columns = deployment_columns(used, speeds, schemes, model, type_column, scheme_column, (tp, pp, ep, dp))
     spans = np.concatenate([block[2].servers_per_replica for block in blocks]) if blocks else np.empty(0)
     widths = tp * pp * dp
     predicted = [_predicted(setting, model, columns, factors, one) for one in setting.classes] if columns else []
@@ -221,6 +223,11 @@ def build_candidates(
         starts=np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64),
         not_startable=refused,
     )
+
+
+def is_large_dense(model: ServedModel) -> bool:
+    """Whether the power constants of large dense models hold."""
+    return model.is_dense and model.active_parameters >= LARGE_DENSE_PARAMETERS
 
 
 @dataclass(frozen=True, slots=True, eq=False)

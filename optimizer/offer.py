@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.candidates import Candidates, FloatArray, IntArray
+from optimizer.candidates import Candidates, FloatArray, IntArray, is_large_dense
 from optimizer.costs import recovery as recovery_costs
 from optimizer.costs import setting_terms
 from optimizer.costs.energy import pool_idle_kw
@@ -14,14 +14,12 @@ from optimizer.costs.servers import tier_prices
 from optimizer.costs.term import Term
 from optimizer.performance.power import ServerPower, busy_power_kw
 from optimizer.pools import undominated_offers, undominated_pools, undominated_schemes
+from optimizer.power_states import busy_fraction, idle_air_kw, most_air_kw
 from optimizer.program_data import Offered, ProgramData, replicas_needed
 from optimizer.prune import prune
 from optimizer.screen import Screened, class_demand, demand_weights, not_dominated
 from optimizer.setting import Pool, ServerType, Setting
 from optimizer.spares import spares_needed
-
-#: Dense models from this size on have power constants of their own.
-LARGE_DENSE_PARAMETERS = 30e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +63,16 @@ def server_power(setting: Setting, server_type: ServerType, is_large_dense: bool
     """Power law of one server of the type in air."""
     row = server_type.accelerator
     curve = setting.catalog.power_curves[row.generation]
-    rack_scale = row.accelerators_per_server > row.accelerators_per_host
     share = server_type.accelerators / row.accelerators_per_server
-    idle = curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction
+    cap = server_type.power_cap_fraction
     liquid = row.liquid_cooling == "required"
     return ServerPower(
         accelerators=float(server_type.accelerators),
         tdp_w=row.tdp_w,
-        idle_kw=idle * row.server_power_kw * share,
-        maximum_kw=row.server_power_kw * share,
+        idle_kw=idle_air_kw(row, curve) * share,
+        maximum_kw=most_air_kw(row, curve, cap) * share,
         busy_fraction_low=curve.f0_dense_fraction if is_large_dense else curve.f0_fraction,
-        busy_fraction_high=curve.f1_dense_fraction if is_large_dense else curve.f1_fraction,
+        busy_fraction_high=busy_fraction(curve, cap, is_large_dense=is_large_dense),
         load_exponent=curve.c_dense if is_large_dense else curve.c,
         waiting_fraction=curve.f_idle_fraction,
         conversion_loss_fraction=curve.kappa_liquid_fraction if liquid else curve.kappa_fraction,
@@ -87,8 +84,7 @@ def busy_power(candidates: Candidates, rows: IntArray) -> tuple[FloatArray, Floa
 
     Accelerators that no replica occupies stay at idle.
     """
-    model = candidates.model
-    large = model.is_dense and model.active_parameters >= LARGE_DENSE_PARAMETERS
+    large = is_large_dense(candidates.model)
     full = np.empty(len(candidates.server_types))
     idle = np.empty(len(candidates.server_types))
     sizes = np.empty(len(candidates.server_types))

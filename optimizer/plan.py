@@ -93,6 +93,7 @@ class Deployment(Shape):
     request_class: str = Field(description="Class it serves.")
     accelerator: str = Field(description="Accelerator id.")
     server_type: str = Field(description="Server type.")
+    power_cap_fraction: float = Field(default=1.0, description="Most that accelerators draw, of their TDP; 1: no cap.")
     pool: str = Field(description="Pool of servers it runs on.")
     tensor_parallel: int
     pipeline_parallel: int
@@ -125,6 +126,7 @@ class ServerGroup(Shape):
     server_type: str
     accelerator: str
     accelerators_per_server: int
+    power_cap_fraction: float = Field(default=1.0, description="Most that accelerators draw, of their TDP; 1: no cap.")
     sourcing: Literal["owned", "buy", "on_demand", "reserved_1yr", "reserved_3yr", "spot"]
     provider: str = Field("", description="Who rents them out; empty where the planner states the price.")
     region: str = Field("", description="Where they are rented.")

@@ -32,7 +32,8 @@ class ServerType:
     """An accelerator and how many of it stand in one server.
 
     ``server_usd`` is None where it can only be rented, or is only owned; ``rent`` maps a term to the least price per
-    accelerator-hour. ``discounts`` are (from_servers, discount_fraction), rising.
+    accelerator-hour. ``discounts`` are (from_servers, discount_fraction), rising. Under a ``power_cap_fraction``
+    below 1 its accelerators draw no more than that fraction of their TDP: the same servers in a state of their own.
     """
 
     id: str
@@ -42,6 +43,7 @@ class ServerType:
     discounts: tuple[tuple[int, float], ...]
     discount_kind: Literal["all_units", "incremental"]
     rent: dict[Sourcing, Price]
+    power_cap_fraction: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,16 @@ class ProgramData:
         return {key: tuple(members) for key, members in result.items()}
 
     @cached_property
+    def power_states(self) -> dict[str, tuple[str, ...]]:
+        """Server types of the hall by accelerator, of accelerators that have several power states there."""
+        found: dict[str, list[str]] = {}
+        for key, members in self.server_types.items():
+            if any(self.pools[q].in_hall for q in members):
+                found.setdefault(self.pools[members[0]].server_type.accelerator.id, []).append(key)
+        caps = {pool.server_type.id: pool.server_type.power_cap_fraction for pool in self.pools.values()}
+        return {a: tuple(several) for a, several in found.items() if len({caps[n] for n in several}) > 1}
+
+    @cached_property
     def accelerator_pools(self) -> dict[str, tuple[str, ...]]:
         """Pools by accelerator id."""
         result: dict[str, list[str]] = {}

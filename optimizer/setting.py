@@ -4,7 +4,7 @@ What the planner wrote and the catalogue are brought together once; candidates, 
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from optimizer.catalog import Catalog
@@ -21,6 +21,7 @@ from optimizer.pool import Pool as Pool
 from optimizer.pool import Price as Price
 from optimizer.pool import ServerType as ServerType
 from optimizer.pool import Sourcing as Sourcing
+from optimizer.power_states import UNCAPPED, most_air_kw, server_type_id
 from optimizer.rental import Offered, provider_limits, rental_offers, rented_pools
 from optimizer.units import G_PER_TONNE, HOURS_PER_YEAR, W_PER_KW
 
@@ -143,7 +144,8 @@ def build_setting(instance: Instance, catalog: Catalog) -> Setting:
         _owned_pools(instance, catalog, server_type, fabrics, pools, refusals)
         if server_type.server_usd is not None and "buy" in instance.choices.sourcing:
             _bought_pools(instance, catalog, server_type, fabrics, pools, refusals)
-        pools += rented_pools(instance, server_type, offers.get(server_type.accelerator.id, ()), limits)
+        if server_type.power_cap_fraction == UNCAPPED:
+            pools += rented_pools(instance, server_type, offers.get(server_type.accelerator.id, ()), limits)
     return Setting(
         instance=instance,
         catalog=catalog,
@@ -180,7 +182,7 @@ def _server_types(
                 continue
             result.append(
                 ServerType(
-                    id=f"{key} x{unit}",
+                    id=server_type_id(key, unit),
                     accelerator=row,
                     accelerators=unit,
                     server_usd=server_usd,
@@ -191,7 +193,27 @@ def _server_types(
                     rent=rents.get(unit, {}),
                 )
             )
+            if whole and (server_usd is not None or key in owned):
+                result[-1:] = _power_states(instance, result[-1])
     return result
+
+
+def _power_states(instance: Instance, server_type: ServerType) -> list[ServerType]:
+    """The type in every power state that the planner allows in the hall; rented servers run as they are."""
+    caps = sorted(set(instance.choices.power_cap_fractions), reverse=True)
+    states = [
+        replace(
+            server_type,
+            id=server_type_id(server_type.accelerator.id, server_type.accelerators, cap),
+            rent={},
+            power_cap_fraction=cap,
+        )
+        for cap in caps
+        if cap < UNCAPPED
+    ]
+    if UNCAPPED in caps:
+        return [server_type, *states]
+    return [replace(server_type, server_usd=None), *states] if server_type.rent else states
 
 
 def server_price(instance: Instance, catalog: Catalog, key: str) -> Price | None:
@@ -216,7 +238,8 @@ def _owned_pools(
 ) -> None:
     """Pools of the inventory: whole servers in the cooling that they stand in."""
     row = server_type.accelerator
-    if server_type.accelerators != row.accelerators_per_server:
+    allowed = server_type.power_cap_fraction in instance.choices.power_cap_fractions
+    if server_type.accelerators != row.accelerators_per_server or not allowed:
         return
     for one in instance.inventory:
         if catalog.resolve_accelerator(one.accelerator) == row.id:
@@ -287,7 +310,8 @@ def bought_pool(
     row = server_type.accelerator
     network_kw = row.accelerators_per_server * network_w(fabrics[row.scale_out_gb_s]) / W_PER_KW
     fan_factor = server_fan_factor(catalog, row, option)
-    server_kw = row.server_power_kw * fan_factor + network_kw
+    most_kw = most_air_kw(row, catalog.power_curves[row.generation], server_type.power_cap_fraction)
+    server_kw = most_kw * fan_factor + network_kw
     pue_mean, pue_design = plant_pue(option, site_climate(instance.site, catalog), instance.site.plant_load_fraction)
     sourcing: Sourcing = "buy" if owned is None else "owned"
     return Pool(

@@ -252,6 +252,10 @@ def _within_caps(data: ProgramData, servers: Mapping[str, int], quantities: Mapp
             for _, most, per_kwh in data.environment_caps
         )
         and all(count <= choices.supply.get(key, count) for key, count in used.items())
+        and all(
+            sum(any(q in bought for q in data.server_types[n]) for n in several) <= 1
+            for several in data.power_states.values()
+        )
         and (choices.max_accelerator_types is None or len(used) <= choices.max_accelerator_types)
     )
 

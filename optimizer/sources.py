@@ -15,6 +15,8 @@ from optimizer.plan import (
     Provenance,
     SearchCount,
 )
+from optimizer.pool import Pool
+from optimizer.power_states import UNCAPPED
 from optimizer.program_data import ProgramData
 from optimizer.provenance import catalog_sha256, factors_sha256, instance_sha256
 from optimizer.rental import doubtful_prices
@@ -52,6 +54,7 @@ def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
         for refusal in data.setting.refusals
         if refusal.server_type in bought
     ]
+    told += _cap_messages(data, fleet)
     told += _sourcing_messages(data, fleet)
     if (
         data.setting.instance.targets.accuracy_floor_fraction is None
@@ -61,20 +64,36 @@ def messages(data: ProgramData, fleet: Fleet) -> tuple[str, ...]:
     return tuple(told)
 
 
+def _cap_messages(data: ProgramData, fleet: Fleet) -> list[str]:
+    """What a power cap of the plan rests on."""
+    caps = {
+        pool.server_type.accelerator.id: pool.server_type.power_cap_fraction
+        for pool in (data.pools[q] for q in fleet.servers)
+        if pool.server_type.power_cap_fraction < UNCAPPED
+    }
+    return [
+        f"{key} runs under a power cap of {cap:.6g} of its board power: its speed there is assumed from other cards, "
+        "measure yours under that cap"
+        for key, cap in sorted(caps.items())
+    ]
+
+
 def _sourcing_messages(data: ProgramData, fleet: Fleet) -> list[str]:
     """On what is owned and on what is rented."""
     told = []
     setting = data.setting
+    # Every power state of owned servers is a pool; together they are one row of the inventory.
+    owned: dict[tuple[str, str], list[Pool]] = {}
     for pool in setting.pools:
-        if pool.owned is None:
-            continue
-        used = fleet.servers.get(pool.id, 0)
-        value = pool.owned.book_value_usd
+        if pool.owned is not None:
+            owned.setdefault((pool.server_type.accelerator.id, pool.id.rpartition("/")[2]), []).append(pool)
+    for (_, cooling), states in owned.items():
+        one = next((pool for pool in states if pool.id in fleet.servers), states[0])
+        assert one.owned is not None
+        used = sum(fleet.servers.get(pool.id, 0) for pool in states)
+        value = one.owned.book_value_usd
         sunk = "" if value is None else f"; their book value of {value:,.0f} USD is sunk and not billed"
-        told.append(
-            f"{used:,} of {pool.owned.servers:,} owned servers {pool.server_type.id} ({pool.id.rpartition('/')[2]}) "
-            f"are used{sunk}"
-        )
+        told.append(f"{used:,} of {one.owned.servers:,} owned servers {one.server_type.id} ({cooling}) are used{sunk}")
     told += [
         f"owned {refusal.server_type} cannot be used with {refusal.cooling}: {refusal.reason}"
         for refusal in setting.refusals

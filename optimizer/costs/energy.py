@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from optimizer.costs.over_time import running
 from optimizer.costs.term import QuantityKey, Term
+from optimizer.power_states import idle_air_kw
 from optimizer.setting import Pool, Price, Setting
 from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 
@@ -13,11 +14,8 @@ COMPONENT = "energy"
 def pool_idle_kw(setting: Setting, pool: Pool) -> float:
     """Power (kW) of one server of the pool with an engine loaded and no request, its network included."""
     row = pool.server_type.accelerator
-    curve = setting.catalog.power_curves[row.generation]
-    rack_scale = row.accelerators_per_server > row.accelerators_per_host
-    share = curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction
     part = pool.server_type.accelerators / row.accelerators_per_server
-    return pool.loaded_kw(share * row.server_power_kw * part)
+    return pool.loaded_kw(idle_air_kw(row, setting.catalog.power_curves[row.generation]) * part)
 
 
 def terms(setting: Setting) -> list[Term]:

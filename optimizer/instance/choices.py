@@ -106,6 +106,14 @@ class Choices(Ruled):
         default_source="catalogue options that are offered by default",
         min_length=1,
     )
+    power_cap_fractions: tuple[Annotated[float, Field(ge=0.6, le=1)], ...] = field(
+        (1.0,),
+        "Power states of servers in the hall: accelerators may be told to draw no more than this fraction of their"
+        " board power (nvidia-smi -pl and the like). All servers of a type run in one state. 1 is no cap.",
+        unit="fraction",
+        default_source="no cap: speeds under one are assumed from measurements of other cards",
+        min_length=1,
+    )
     liquid_retrofit: bool = field(
         False,
         "Whether servers that are not sold for liquid cooling may be converted to it (cold plates, or made fit for"

@@ -62,6 +62,9 @@ def _unread(values: Values) -> Iterator[Broken]:
             yield Broken(("inventory",), "inventory beside a workload of kind training", "is for serving")
         if "spot" in (choices.get("sourcing") or ()):
             yield Broken(("choices", "sourcing"), "spot beside a workload of kind training", "is for serving")
+        if any(cap != 1.0 for cap in choices.get("power_cap_fractions") or ()):
+            field, allowed = "power_cap_fractions", "is for serving: what a cap costs a training step is not modelled"
+            yield Broken(("choices", field), "a power cap beside a workload of kind training", allowed)
         if choices.get("provider_supply"):
             yield Broken(
                 ("choices", "provider_supply"), "provider_supply beside a workload of kind training", "is for serving"

@@ -16,6 +16,7 @@ from optimizer.units import W_PER_KW
 from optimizer.verify.climate import Pue, pue, weather
 from optimizer.verify.load import LoadLevel, load_levels
 from optimizer.verify.model import Served, served
+from optimizer.verify.power_state import most_kw
 from optimizer.verify.tariff import weekly_prices
 
 #: Plant that takes what a liquid option leaves in the air; it is also contained in colocation rent.
@@ -174,8 +175,8 @@ def group_facts(facts: Facts, group: ServerGroup) -> GroupFacts:
     fans = 1.0 if built_for_liquid else 1.0 - facts.fan_share * option.server_fan_saved_typical_fraction
     fabric = next(one for one in facts.catalog.fabric_for(row.scale_out_gb_s) if one.tiers == 2)
     network_kw = group.accelerators_per_server * fabric.power_w_per_accelerator / W_PER_KW
-    server_kw = row.server_power_kw * fans + network_kw
     curve = facts.catalog.power_curves[row.generation]
+    server_kw = most_kw(row, curve, group.power_cap_fraction) * fans + network_kw
     rack_scale = row.accelerators_per_server > row.accelerators_per_host
     idle = curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction
     rack_kw = option.rack_kw_upper if built_for_liquid else option.rack_kw_practical

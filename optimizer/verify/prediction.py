@@ -15,6 +15,7 @@ from optimizer.verify.accuracy import kept
 from optimizer.verify.facts import Facts
 from optimizer.verify.finding import Ledger, close
 from optimizer.verify.fleet import servers_per_replica
+from optimizer.verify.power_state import most_kw, slowed
 from optimizer.verify.unit import OwnUnit, check_role, own_unit
 
 _ENGINES = {"tensorrt-llm": "trtllm"}
@@ -95,6 +96,8 @@ def _columns(facts: Facts, one: Deployment, role: PrefillRole | None = None) -> 
     """A replica for the performance model: one that does both phases or decodes, or the prefill role's."""
     degrees = one if role is None else role
     row, scheme = facts.catalog.accelerators[one.accelerator], facts.catalog.schemes[one.scheme]
+    curve = facts.catalog.power_curves[row.generation]
+    row = slowed(row, curve, one.power_cap_fraction, large_dense=_is_large_dense(facts))
     size = int(one.server_type.rpartition(" x")[2])
     compute: Compute = scheme.compute if scheme.support(row.generation) == "native" else "fp16"
     own_format = facts.model.native_experts_only and one.scheme == facts.model.native_scheme
@@ -122,12 +125,17 @@ def _columns(facts: Facts, one: Deployment, role: PrefillRole | None = None) -> 
     )
 
 
+def _is_large_dense(facts: Facts) -> bool:
+    return facts.model.architecture.experts == 0 and facts.counts.active >= _LARGE_DENSE_PARAMETERS
+
+
 def busy_kw_per_server(facts: Facts, one: Deployment) -> float:
     """Power of one server in air whose replicas are all busy; accelerators without a replica idle."""
     row = facts.catalog.accelerators[one.accelerator]
     curve = facts.catalog.power_curves[row.generation]
     size = int(one.server_type.rpartition(" x")[2])
-    large = facts.model.architecture.experts == 0 and facts.counts.active >= _LARGE_DENSE_PARAMETERS
+    large, cap = _is_large_dense(facts), one.power_cap_fraction
+    saturated = curve.f1_dense_fraction if large else curve.f1_fraction
     rack_scale = row.accelerators_per_server > row.accelerators_per_host
     whole_kw = row.server_power_kw * size / row.accelerators_per_server
     idle_kw = (curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction) * whole_kw
@@ -135,9 +143,9 @@ def busy_kw_per_server(facts: Facts, one: Deployment) -> float:
         accelerators=size,
         tdp_w=row.tdp_w,
         idle_kw=idle_kw,
-        maximum_kw=whole_kw,
+        maximum_kw=most_kw(row, curve, cap) * size / row.accelerators_per_server,
         busy_fraction_low=curve.f0_dense_fraction if large else curve.f0_fraction,
-        busy_fraction_high=curve.f1_dense_fraction if large else curve.f1_fraction,
+        busy_fraction_high=min(saturated, cap),
         load_exponent=curve.c_dense if large else curve.c,
         waiting_fraction=curve.f_idle_fraction,
         conversion_loss_fraction=(

@@ -11,6 +11,7 @@ from optimizer.verify.accuracy import is_certain
 from optimizer.verify.facts import Facts, owned_servers, paid_by_level, rent_quote, server_quote
 from optimizer.verify.finding import Ledger
 from optimizer.verify.model import NO_STEP
+from optimizer.verify.power_state import NO_CAP
 
 
 def check_structure(ledger: Ledger, facts: Facts, plan: Plan) -> None:
@@ -25,6 +26,7 @@ def check_structure(ledger: Ledger, facts: Facts, plan: Plan) -> None:
     groups = {group.pool: group for group in plan.servers}
     for place, deployment in enumerate(plan.deployments):
         _check_deployment(ledger, facts, f"deployments[{place}]", deployment, groups)
+    _check_power_states(ledger, facts, plan)
     used = {one.pool for one in plan.deployments}
     for place, group in enumerate(plan.servers):
         path = f"servers[{place}].in_service"
@@ -55,7 +57,7 @@ def _check_group(ledger: Ledger, facts: Facts, path: str, group: ServerGroup) ->
         size >= 1, "V-COUNT", f"{path}.accelerators_per_server", size, ">= 1", "a server has accelerators"
     ):
         return
-    server_type = f"{group.accelerator} x{size}"
+    server_type = f"{group.accelerator}{_state_name(group)} x{size}"
     ledger.same(
         "V-COUNT", f"{path}.server_type", group.server_type, server_type, "a server type is named by what it holds"
     )
@@ -166,6 +168,8 @@ def _check_deployment(ledger: Ledger, facts: Facts, path: str, one: Deployment, 
     ledger.same(
         "V-COUNT", f"{path}.server_type", one.server_type, group.server_type, "its pool has another server type"
     )
+    cap, stated = one.power_cap_fraction, group.power_cap_fraction
+    ledger.same("V-COUNT", f"{path}.power_cap_fraction", cap, stated, "its pool runs in another power state")
     ledger.same(
         "V-COUNT", f"{path}.accelerator", one.accelerator, group.accelerator, "its pool has another accelerator"
     )
@@ -305,3 +309,22 @@ def _check_scheme(ledger: Ledger, facts: Facts, path: str, one: Deployment, row:
     ledger.check(one.recovery in steps, "V-SCHEME", f"{path}.recovery", one.recovery, steps, "this step is not allowed")
     idle = one.recovery == NO_STEP or not is_certain(facts, one.scheme, one.kv_scheme)
     ledger.check(idle, "V-SCHEME", f"{path}.recovery", one.recovery, NO_STEP, "there is no loss to win back")
+
+
+def _check_power_states(ledger: Ledger, facts: Facts, plan: Plan) -> None:
+    """Caps are among those allowed in the hall, none stands elsewhere, and a type has one."""
+    allowed = facts.instance.choices.power_cap_fractions
+    found: dict[str, float] = {}
+    for place, group in enumerate(plan.servers):
+        path, cap = f"servers[{place}].power_cap_fraction", group.power_cap_fraction
+        if group.sourcing in ("buy", "owned"):
+            ledger.check(cap in allowed, "V-OFFER", path, cap, allowed, "this power cap is not allowed")
+            same = found.setdefault(group.accelerator, cap)
+            ledger.same("V-OFFER", path, cap, same, "servers of a type run in one power state")
+        else:
+            ledger.same("V-OFFER", path, cap, NO_CAP, "rented servers run as they are")
+
+
+def _state_name(group: ServerGroup) -> str:
+    """What the name of a server type says of the cap."""
+    return "" if group.power_cap_fraction == NO_CAP else f"@{group.power_cap_fraction * 100.0:.6g}%"

@@ -11,6 +11,7 @@ from optimizer.instance.known import named_row
 from optimizer.instance.model import Instance
 from optimizer.instance.problems import nearest
 from optimizer.pool import Pool
+from optimizer.power_states import accelerator_of
 from optimizer.setting import Setting
 
 #: Keys that name rows of the catalogue: key -> (table, field of choices).
@@ -58,9 +59,7 @@ class Asked:
         """The instance that may choose nothing else."""
         update: dict[str, Any] = dict(self.choices)
         if self.server_types:
-            update.setdefault(
-                "accelerators", tuple(dict.fromkeys(one.rpartition(" x")[0] for one in self.server_types))
-            )
+            update.setdefault("accelerators", tuple(dict.fromkeys(map(accelerator_of, self.server_types))))
         return instance.model_copy(update={"choices": instance.choices.model_copy(update=update)})
 
     def restricted(self, setting: Setting) -> Setting:

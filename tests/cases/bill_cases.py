@@ -14,6 +14,7 @@ from optimizer.costs.tokens import usd_per_million_tokens, usd_per_used_hour
 from optimizer.instance.model import Instance
 from optimizer.performance.factors import GENERATIONS
 from optimizer.performance.power import busy_power_kw, decode_fraction_of_tdp, peak_power_kw, server_power
+from optimizer.performance.power_cap import cap_curves, draw_under_cap, speed_under_cap
 from optimizer.plan import Plan
 from optimizer.report.cash_flow import UnitCosts, unit_costs
 from optimizer.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
@@ -102,6 +103,30 @@ CASES: tuple[Case, ...] = (
     Case("POW-06", 32051, "GPUs", 0.1, "aiinframap.com/tools/energy/cluster-buildout-sizer", accelerators_that_fit),
     Case("POW-07", 10.2, "kW", 5, "gpuadvisor.com; supercluster.blog: maker's maximum", h100_server_kw),
     Case(
+        "POW-03",
+        1.394,
+        "tokens/J ratio",
+        1,
+        "github.com/sudoingX/qwen38-mtp/pull/47",
+        lambda: speed_under_cap(cap_curves().memory, 1.0 - 0.317, 1.0) / draw_under_cap(1.0 - 0.317, 1.0),
+    ),
+    Case(
+        "POW-04",
+        0.1105,
+        "tok/s per W",
+        1,
+        "github.com/noonghunna/club-3090/issues/58",
+        lambda: 38.23 * speed_under_cap(cap_curves().arithmetic, 328.9, 388.0) / draw_under_cap(328.9, 388.0),
+    ),
+    Case(
+        "POW-05",
+        0.558,
+        "tok/s per W",
+        1,
+        "github.com/noonghunna/club-3090/issues/697",
+        lambda: 137.71 * speed_under_cap(cap_curves().memory, 360.0, 246.8) / draw_under_cap(360.0, 246.8),
+    ),
+    Case(
         "POW-09",
         600,
         "W",
@@ -150,9 +175,6 @@ CASES: tuple[Case, ...] = (
 
 #: Cases of the same kinds whose value no product call gives, and why; where a verdict goes with it, that is tested.
 EXEMPT: dict[str, str] = {
-    "POW-03": "divides two measured figures of a card under a power cap; the product plans no power caps",
-    "POW-04": "divides two measured figures of a card under a power cap; the product plans no power caps",
-    "POW-05": "divides measured tokens by measured watts; the product plans no power caps",
     "POW-08": "middle of a measured range; that decode and prefill lie within the ranges is tested",
     "POW-11": "a temperature of one card; the product plans heat, not temperatures",
     "CST-02": "another catalogue's placeholder; that ours has none and that a planner's own is told is tested",

@@ -413,10 +413,13 @@ class Enumeration:
         used_types: dict[str, int] = {}
         fabric: dict[float, int] = {}
         heat: dict[str, float] = {}
+        states: dict[str, float] = {}
         for q, (pool, count) in enumerate(zip(self.pools, servers, strict=True)):
             if count == 0:
                 continue
             kind = pool.server_type
+            if pool.in_hall and states.setdefault(kind.accelerator.id, kind.cap) != kind.cap:
+                return []
             used_types[kind.accelerator.id] = used_types.get(kind.accelerator.id, 0) + count * kind.size
             yearly += count * kind.size * money.site.software_usd
             if not pool.in_hall:

@@ -44,6 +44,7 @@ class ServerType:
     server_usd: float | None
     discounts: tuple[tuple[int, float], ...]
     incremental: bool
+    cap: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,62 @@ def server_types(instance: Instance, catalog: Catalog) -> list[ServerType]:
                     own is not None and own.discount_kind == "incremental",
                 )
             )
+            if whole:
+                result += capped_types(instance, result.pop(), is_owned=name in owned)
     return result
+
+
+def capped_types(instance: Instance, kind: ServerType, *, is_owned: bool) -> list[ServerType]:
+    """Section 6: a server type in each power state; a cap is for servers in the hall, rented ones run without."""
+    if kind.server_usd is None and not is_owned:
+        return [kind]
+    states = [kind if 1.0 in instance.choices.power_cap_fractions else replace(kind, server_usd=None)]
+    for cap in sorted(set(instance.choices.power_cap_fractions) - {1.0}):
+        name = f"{kind.accelerator.id}@{round(100 * cap, 6):g}% x{kind.size}"
+        states.append(replace(kind, id=name, cap=cap))
+    return states
+
+
+#: Section 6: speed under a cap by cap over draw: what memory bounds, and what arithmetic bounds.
+SPEEDS = {
+    "memory": {0.593: 0.658, 0.683: 0.952, 1.0: 1.0},
+    "arithmetic": {0.593: 0.658, 0.718: 0.813, 0.848: 0.951, 1.0: 1.0},
+}
+
+
+def speed(kind: str, share: float) -> float:
+    """Speed at a cap that is ``share`` of the draw, on the line between the points around it."""
+    if share >= 1.0:
+        return 1.0
+    known = SPEEDS[kind]
+    left = max(one for one in known if one <= share)
+    right = min(one for one in known if one > share)
+    return known[left] + (share - left) / (right - left) * (known[right] - known[left])
+
+
+def capped_row(row: Accelerator, catalog: Catalog, cap: float, *, is_large_dense: bool) -> Accelerator:
+    """The accelerator as it runs under a cap."""
+    if cap == 1.0:
+        return row
+    curve = catalog.power_curves[row.generation]
+    memory = speed("memory", cap / (curve.f1_dense_fraction if is_large_dense else curve.f1_fraction))
+    matrix = speed("arithmetic", cap / curve.prefill_fraction)
+    changed = {"memory_bandwidth_gb_s": row.memory_bandwidth_gb_s * memory}
+    for name in ("fp16_tflops", "fp8_tflops", "int8_tops", "fp4_tflops", "int4_tops"):
+        if getattr(row, name) is not None:
+            changed[name] = getattr(row, name) * matrix
+    return row.model_copy(update=changed)
+
+
+def most_kw(row: Accelerator, catalog: Catalog, cap: float) -> float:
+    """Most power of a server in air under a cap."""
+    curve = catalog.power_curves[row.generation]
+    loss = curve.kappa_liquid_fraction if row.liquid_cooling == "required" else curve.kappa_fraction
+    idle = curve.idle_fraction
+    if row.accelerators_per_server > row.accelerators_per_host:
+        idle = curve.idle_rack_scale_fraction
+    less = row.accelerators_per_server * row.tdp_w * (1.0 - cap) * (1.0 + loss) / 1000.0
+    return max(row.server_power_kw - less, idle * row.server_power_kw)
 
 
 def new_server_usd(instance: Instance, catalog: Catalog, row: Accelerator) -> float | None:
@@ -304,7 +360,7 @@ def hall_pool(
     required = row.liquid_cooling == "required"
     fan_share = catalog.facility["server_fan_share_air"].typical
     factor = 1.0 if required else 1.0 - fan_share * option.server_fan_saved_typical_fraction
-    server_kw = row.server_power_kw * factor + network_kw
+    server_kw = most_kw(row, catalog, kind.cap) * factor + network_kw
     rack_kw = option.rack_kw_upper if required else option.rack_kw_practical
     if instance.site.rack_kw is not None:
         rack_kw = min(rack_kw, instance.site.rack_kw)
@@ -335,7 +391,8 @@ def list_pools(instance: Instance, catalog: Catalog, fabrics: dict[float, tuple[
         row = kind.accelerator
         tiers = fabrics.setdefault(row.scale_out_gb_s, catalog.fabric_for(row.scale_out_gb_s))
         whole = kind.size == row.accelerators_per_server
-        for one in instance.inventory if whole else ():
+        hall = kind.cap in instance.choices.power_cap_fractions
+        for one in instance.inventory if whole and hall else ():
             if catalog.resolve_accelerator(one.accelerator) == row.id:
                 pool = hall_pool(instance, catalog, kind, catalog.cooling[one.cooling], tiers)
                 if pool is not None:
@@ -350,7 +407,7 @@ def list_pools(instance: Instance, catalog: Catalog, fabrics: dict[float, tuple[
                 pool = hall_pool(instance, catalog, kind, option, tiers)
                 if pool is not None:
                     pools.append(pool)
-        if allowed is not None and row.id not in allowed:
+        if (allowed is not None and row.id not in allowed) or kind.cap < 1.0:
             continue
         for offer in rents_of(instance, catalog, row):
             if offer.size == kind.size and offer.term in chosen.sourcing:
@@ -640,16 +697,18 @@ class DeploymentLister:
         return None
 
 
-def busy_air_kw(row: Accelerator, catalog: Catalog, occupied: float, *, is_large_dense: bool) -> float:
+def busy_air_kw(
+    row: Accelerator, catalog: Catalog, occupied: float, cap: float = 1.0, *, is_large_dense: bool
+) -> float:
     """Section 6: power of one server in air, ``occupied`` accelerators busy at load 1, the others idle."""
     curve = catalog.power_curves[row.generation]
     size = row.accelerators_per_server
     rack_scale = size > row.accelerators_per_host
     idle = row.server_power_kw * (curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction)
-    share = curve.f1_dense_fraction if is_large_dense else curve.f1_fraction
+    share = min(cap, curve.f1_dense_fraction if is_large_dense else curve.f1_fraction)
     loss = curve.kappa_liquid_fraction if row.liquid_cooling == "required" else curve.kappa_fraction
     full = idle + size * row.tdp_w / 1000.0 * max(share - curve.f_idle_fraction, 0.0) * (1.0 + loss)
-    return float(idle + occupied / size * (min(row.server_power_kw, full) - idle))
+    return float(idle + occupied / size * (min(most_kw(row, catalog, cap), full) - idle))
 
 
 def weight_of(request_class: RequestClass, latency_ms: float) -> float:
@@ -674,16 +733,17 @@ def _replicas(lister: DeploymentLister, pools: list[Pool], classes: tuple[Reques
     """Replicas that do both phases, in every pool."""
     instance, schemes = lister.instance, lister.schemes()
     columns: list[Column] = []
-    known: dict[tuple[str, int, Layout, str, str, int], tuple[int, ServingPrediction] | None] = {}
+    known: dict[tuple[str, int, float, Layout, str, str, int], tuple[int, ServingPrediction] | None] = {}
     for q, pool in enumerate(pools):
-        row, size = pool.server_type.accelerator, pool.server_type.size
+        size, cap = pool.server_type.size, pool.server_type.cap
+        row = capped_row(pool.server_type.accelerator, lister.catalog, cap, is_large_dense=lister.is_large_dense)
         for layout, (scheme, kv_scheme, step), (b, request_class) in product(
             layouts(instance, lister.is_mixture), schemes, list(zip(range(len(classes)), classes, strict=True))
         ):
             group = layout.tensor * layout.data
             if group > size or (layout.width > size and not pool.in_hall):
                 continue
-            key = (row.id, size, layout, scheme, kv_scheme, b)
+            key = (row.id, size, cap, layout, scheme, kv_scheme, b)
             if key not in known:
                 found = lister.deployments(row, size, layout, scheme, kv_scheme)
                 known[key] = None if found is None else lister.largest(row, found, request_class)
@@ -719,7 +779,8 @@ def _column(
     weight, kw = weight_of(request_class, latency_ms), 0.0
     if pool.in_hall:
         row = pool.server_type.accelerator
-        busy = busy_air_kw(row, lister.catalog, occupied, is_large_dense=lister.is_large_dense)
+        cap = pool.server_type.cap
+        busy = busy_air_kw(row, lister.catalog, occupied, cap, is_large_dense=lister.is_large_dense)
         above = busy * pool.fan_factor + pool.network_kw - pool.idle_kw
         kw = above * blocks / rate / weight
     capacity = weight * lister.instance.targets.peak_utilization_fraction * rate * pool.availability
@@ -732,11 +793,12 @@ def _units(lister: DeploymentLister, pools: list[Pool], classes: tuple[RequestCl
 
     instance = lister.instance
     columns: list[Column] = []
-    known: dict[tuple[str, int, str, str, int], list[Unit]] = {}
+    known: dict[tuple[str, int, float, str, str, int], list[Unit]] = {}
     for q, pool in enumerate(pools):
-        row, size = pool.server_type.accelerator, pool.server_type.size
+        size, cap = pool.server_type.size, pool.server_type.cap
+        row = capped_row(pool.server_type.accelerator, lister.catalog, cap, is_large_dense=lister.is_large_dense)
         for (scheme, kv_scheme, step), (b, one) in product(lister.schemes(), list(enumerate(classes))):
-            key = (row.id, size, scheme, kv_scheme, b)
+            key = (row.id, size, cap, scheme, kv_scheme, b)
             if key not in known:
                 parts = {}
                 for layout in layouts(instance, lister.is_mixture):

@@ -54,6 +54,13 @@ def _tariff(random: Random) -> dict[str, Any]:
     return tariff
 
 
+def add_states(random: Random, document: dict[str, Any]) -> None:
+    """Power caps that servers in the hall may run under; from a stream of their own, so that seeds stay."""
+    if random.random() < 0.3:
+        caps = random.choice(([1.0, 0.7], [0.6, 0.8], [1.0, 0.9], [1.0, 0.8, 0.6], [0.65]))
+        document["choices"]["power_cap_fractions"] = caps
+
+
 def add_cap(random: Random, document: dict[str, Any], tonnes: float, cubic_metres: float) -> None:
     """A cap around what the cheapest fleet causes when idle."""
     if random.random() < 0.3 and tonnes:

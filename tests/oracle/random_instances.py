@@ -56,6 +56,8 @@ FEATURES = (
     "conservative accuracy",
     "sequence slots",
     "two roles",
+    "power states",
+    "power cap chosen",
     *power_features.FEATURES,
     *power_features.CAPS,
     "owned servers",
@@ -518,6 +520,10 @@ def _features(instance: Instance, listing: Listing, expected: Answer | None) -> 
         yield "sequence slots"
     if "disaggregated" in instance.choices.serving_roles:
         yield "two roles"
+    if any(pool.server_type.cap < 1.0 for pool in listing.pools):
+        yield "power states"
+    if expected is not None and any("@" in key for key in expected.servers):
+        yield "power cap chosen"
 
 
 @cache
@@ -526,7 +532,7 @@ def draw(seed: int) -> Drawn:
     random = Random(f"oracle {seed}")
     own = Random(f"power {seed}")
     steps, weather, failing = (Random(f"{name} {seed}") for name in ("tiers", "weather", "availability"))
-    licences = Random(f"software {seed}")
+    licences, states = Random(f"software {seed}"), Random(f"power states {seed}")
     for _ in range(50):
         document = _document(random, seed)
         power_features.add_prices(own, document)
@@ -535,6 +541,7 @@ def draw(seed: int) -> Drawn:
         tiers.add_weather(weather, document)
         site_features.add_software(licences, document)
         tiers.add_availability(failing, document)
+        power_features.add_states(states, document)
         listing = list_instance(read(document))
         served = {column.request_class for column in listing.columns}
         empty = len(served) < len(listing.classes)

@@ -33,7 +33,13 @@ RUNNER_UP_STEPS = 30_000
 TOLERANCE = 2e-6
 LEAST_OF_EACH = 50
 #: What only the cheapest plan shows is rarer than what an instance asks for.
-LEAST_OF = {"discount reached": 30, "mix chosen": 40, "owned chosen": 30, "paid by level chosen": 30}
+LEAST_OF = {
+    "power cap chosen": 20,
+    "discount reached": 30,
+    "mix chosen": 40,
+    "owned chosen": 30,
+    "paid by level chosen": 30,
+}
 
 
 def cheapest(instance: Instance) -> Plan | None:
