@@ -34,6 +34,7 @@ from optimizer.plan import (
     ServerGroup,
     StopReason,
 )
+from optimizer.plant_load import load_fractions, load_messages, own_load
 from optimizer.program_data import Offered, Pair, ProgramData
 from optimizer.setting import Pool
 from optimizer.solver import Options, Outcome, Reason
@@ -94,6 +95,7 @@ def make_plan(
     busy = {q: quantities["BusyKwh", q] for q in hall}
     it_kwh = {q: data.idle_kw[q] * HOURS_PER_YEAR * count + busy[q] for q, count in hall.items()}
     energy = math.fsum(kwh * data.pools[q].pue_mean for q, kwh in it_kwh.items())
+    loads = load_fractions(data, fleet.servers, it_kwh)
     plan = Plan(
         name=instance.name,
         outcome=StopReason(
@@ -120,6 +122,7 @@ def make_plan(
         accelerators=sum(data.pools[q].server_type.accelerators * count for q, count in fleet.servers.items()),
         power_kw=math.fsum(data.pools[q].server_kw * data.pools[q].pue_design * count for q, count in hall.items()),
         energy_kwh_per_year=energy,
+        plant_load_fractions=loads,
         facility=used_facility(instance, quantities) if hall else None,
         posts=quantities.get(POSTS, 0.0),
         carbon_tonnes_per_year=energy * setting.tonnes_per_kwh(),
@@ -128,7 +131,7 @@ def make_plan(
         headroom=headroom_rows(offer, data, at_peak(data, fleet), fleet.servers, fleet.spare, busy, bill),
         runners_up=(),
         search=beside.search if beside else search_count(screened, int(offer.kept.size)),
-        messages=messages(data, fleet),
+        messages=(*messages(data, fleet), *load_messages(data, own_load(data, loads, quantities), yearly)),
         defaults=beside.defaults if beside else defaulted(instance),
         instance=instance,
         catalog_rows=catalog_rows(data, screened, fleet, quantities),

@@ -366,6 +366,11 @@ class Plan(Shape):
     accelerators: int
     power_kw: float = Field(description="Power at the meter in the hottest hour, kW.")
     energy_kwh_per_year: float
+    plant_load_fractions: dict[str, float] | None = Field(
+        default=None,
+        description="Mean IT power of the servers in the hall under each cooling option over the most they draw, which"
+        " plants are sized for; to hold against site.plant_load_fraction. Null for training and in earlier versions.",
+    )
     facility: Literal["colocation", "own_build"] | None = Field(
         None, description="Hall of bought servers; null where none is bought, and in plans of earlier versions."
     )

@@ -170,6 +170,9 @@ def check_fleet(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> None:
     ledger.number(
         "V-POWER", "energy_kwh_per_year", plan.energy_kwh_per_year, energy, "idle energy and requests, times PUE"
     )
+    if plan.plant_load_fractions is not None:
+        own_loads = _plant_loads(fleet)
+        ledger.numbers("V-POWER", "plant_load_fractions", plan.plant_load_fractions, own_loads, "how full plants run")
     for path, found, own in (
         ("carbon_tonnes_per_year", plan.carbon_tonnes_per_year, carbon_tonnes(facts, fleet)),
         ("water_m3_per_year", plan.water_m3_per_year, water_m3(fleet)),
@@ -177,6 +180,17 @@ def check_fleet(ledger: Ledger, facts: Facts, plan: Plan, fleet: Fleet) -> None:
         # An earlier version wrote neither.
         if found is not None:
             ledger.number("V-POWER", path, found, own, "what the energy of bought servers brings with it")
+
+
+def _plant_loads(fleet: Fleet) -> dict[str, float]:
+    """Mean over most IT power of the servers under each cooling option."""
+    drawn, most = defaultdict[str, float](float), defaultdict[str, float](float)
+    for pool, energy in fleet.energy_kwh.items():
+        one = fleet.groups[pool]
+        assert one.option is not None
+        drawn[one.option.id] += (energy.idle_kwh + energy.requests_kwh) / HOURS_PER_YEAR
+        most[one.option.id] += one.group.servers * one.server_kw
+    return {key: drawn[key] / kw for key, kw in most.items()}
 
 
 def carbon_tonnes(facts: Facts, fleet: Fleet) -> float:

@@ -23,6 +23,7 @@ SECTIONS = (
     "accelerators",
     "power_kw",
     "energy_kwh_per_year",
+    "plant_load_fractions",
     "posts",
     "carbon_tonnes_per_year",
     "water_m3_per_year",
