@@ -38,7 +38,10 @@ class MovedFigure(Shape):
 
 
 class CostStudy(Shape):
-    """Why the plan costs what it costs; every figure from solving again."""
+    """Why the plan costs what it costs; every figure from solving again.
+
+    Costs of runs, which are paid once, are annuities over the plan's own horizon, so that they stand beside its bill's.
+    """
 
     ways: tuple[WayCost, ...] = Field(description="As it stands, all bought, all rented, all on demand.")
     break_even_utilization_fraction: float | None = Field(

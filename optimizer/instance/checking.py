@@ -36,6 +36,9 @@ _TYPE_WORDS: Final = {
     "null": "null",
 }
 
+#: An object of no more keys is told by all of them.
+_FEW_KEYS: Final = 16
+
 #: Words for patterns that no planner should have to read, by key.
 _FORMS: Final = {"as_of": "a date such as 2026, 2026-H1, 2026-Q3, 2026-09 or 2026-09-20"}
 
@@ -144,6 +147,8 @@ class Checker:
                 fix = f"Write {int(value)}"
         elif any(option.get("type") == "array" for option in named) and isinstance(value, str | int | float):
             fix = f"Write [{shown(value)}]"
+        elif len(named) == 1 and named[0].get("type") == "object":
+            fix = _keys_of(named[0])
         if value is None:
             fix = "Leave the key out to get its default"
         self._add(2, path, shown(value), allowed, fix)
@@ -265,6 +270,15 @@ def _kinds(options: list[tuple[Schema, str]]) -> dict[str, tuple[Schema, str]]:
     """Shapes by the word that their ``kind`` must be, where each has one."""
     words = [option.get("properties", {}).get("kind", {}).get("const") for option, _ in options]
     return {} if None in words else dict(zip(map(str, words), options, strict=True))
+
+
+def _keys_of(schema: Schema) -> str:
+    """What may stand in the braces of an object: every key of a short one, of a long one those it must have."""
+    known = [key for key in schema.get("properties", ()) if not key.startswith("$")]
+    if 0 < len(known) <= _FEW_KEYS:
+        return f"Write {{...}} with keys of {', '.join(known)}"
+    must = schema.get("required", ())
+    return f"Write {{...}} with at least {', '.join(must)}" if must else ""
 
 
 def _fits(value: Any, schema: Schema) -> bool:

@@ -1,5 +1,7 @@
 """Why a plan costs what it costs, for the screen: unit costs, buying against renting, what moves the total most."""
 
+from dataclasses import dataclass
+
 from optimizer.plan import Plan
 from optimizer.plan_cost import CostStudy
 from optimizer.report.words import percent, signed_percent, significant, usd, wrapped
@@ -10,7 +12,24 @@ def cost_study_lines(plan: Plan, width: int) -> list[str]:
     study = plan.cost_study
     if study is None:
         return []
-    return [*_units(plan, width), *_ways(study, width), *_even(study, width), *_figures(study, width)]
+    if plan.training is None:
+        money = _Money(1.0, "per year")
+        return [*_units(plan, width), *_ways(study, money, width), *_even(study, width), *_figures(study, money, width)]
+    # Runs are paid once: what they cost is the present value, and no hour of the year weighs buying against renting.
+    runs = "for the run" if len(plan.training.jobs) == 1 else "for the runs"
+    whole = _Money(plan.bill.usd_over_horizon / plan.bill.usd_per_year, runs)
+    return [*_ways(study, whole, width), *_figures(study, whole, width)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Money:
+    """How yearly costs of a study are told: times what, and in which words."""
+
+    times: float
+    words: str
+
+    def told(self, usd_per_year: float) -> str:
+        return usd(self.times * usd_per_year)
 
 
 def _units(plan: Plan, width: int) -> list[str]:
@@ -25,14 +44,14 @@ def _units(plan: Plan, width: int) -> list[str]:
     return wrapped("Unit", parts, width) if parts else []
 
 
-def _ways(study: CostStudy, width: int) -> list[str]:
+def _ways(study: CostStudy, money: _Money, width: int) -> list[str]:
     lines: list[str] = []
     for number, way in enumerate(study.ways[1:]):
         if way.usd_per_year is None:
             parts = [f"{way.name}: nothing fits"]
         else:
             extra = "the same" if not way.extra_fraction else signed_percent(way.extra_fraction)
-            parts = [f"{way.name}: {usd(way.usd_per_year)} per year ({extra}): {way.summary}"]
+            parts = [f"{way.name}: {money.told(way.usd_per_year)} {money.words} ({extra}): {way.summary}"]
         parts += [] if way.is_allowed else ["outside the instance's choices"]
         lines += wrapped("Ways" if number == 0 else "", parts, width)
     return lines
@@ -58,11 +77,11 @@ def _even(study: CostStudy, width: int) -> list[str]:
     return wrapped("Even", [use, mean, month], width)
 
 
-def _figures(study: CostStudy, width: int) -> list[str]:
+def _figures(study: CostStudy, money: _Money, width: int) -> list[str]:
     lines: list[str] = []
     for number, one in enumerate(study.figures):
         ends = [
-            f"{significant(value)}: {'nothing fits' if cost is None else usd(cost)}"
+            f"{significant(value)}: {'nothing fits' if cost is None else money.told(cost)}"
             for value, cost in ((one.low, one.low_usd_per_year), (one.high, one.high_usd_per_year))
         ]
         parts = [f"{one.name}, now {significant(one.now)} {one.unit}".rstrip(), *ends, one.trust]

@@ -124,6 +124,9 @@ def _end(mover: Mover, value: float, plan: Plan) -> End:
     if there is None:
         return End(value, None, None, "nothing fits", False)
     cost = there.bill.usd_per_year
+    if plan.training is not None:
+        # A run is paid once: spread over another horizon, or at another rate, it would seem to cost another sum a year.
+        cost = there.bill.usd_over_horizon * plan.bill.usd_per_year / plan.bill.usd_over_horizon
     # Layouts of equal cost come and go; what is bought, rented and prepared is the choice.
     return End(value, cost, cost - plan.bill.usd_per_year, summary(there), summary(there) == summary(plan))
 

@@ -268,6 +268,7 @@ def spoilt() -> dict[str, dict[str, Any]]:
                 ]
             }
         ),
+        "weather as a list": changed({"site/climate_bins": [{"temperature_c": 3, "hours": 8760}]}),
         "weather of half a form": changed({"site/climate_bins": {"temperature_c": [1, 3], "dry_bulb_hours": [1, 2]}}),
         "weather of both forms": changed(
             {

@@ -8,8 +8,11 @@ from optimizer.api import solve
 from optimizer.commands.sweep_tables import on_screen
 from optimizer.errors import UsageProblems
 from optimizer.instance.model import Instance
+from optimizer.report.cost_study import cost_study_lines
+from optimizer.report.words import usd
 from optimizer.studies.best import best_plan
 from optimizer.studies.buy_or_rent import buy_or_rent
+from optimizer.studies.cost_study import explain_cost
 from optimizer.studies.frontier import frontier
 from optimizer.studies.limit_prices import limit_prices
 from optimizer.studies.robust.study import robust
@@ -93,3 +96,27 @@ def test_a_sweep_tells_what_keeps_runs_out_and_no_demand() -> None:
     assert "demand" not in text
     assert text.count("bf16") == 1
     assert fine.status == "optimal"
+
+
+def test_the_cost_of_a_run_is_explained_as_what_the_run_costs() -> None:
+    """A run is paid once: another horizon spreads it over other years and moves nothing."""
+    instance = read_run(one_run())
+    plan = solve(instance).plan
+    assert plan is not None
+    assert plan.training is not None
+    explained = explain_cost(instance, plan, count=30)
+    assert explained.cost_study is not None
+    lines = "\n".join(cost_study_lines(explained, 200))
+    assert "per year" not in lines
+    assert "for the run" in lines
+    assert f"all bought: {usd(plan.training.usd)} for the run (the same)" in lines
+    assert "break-even" not in lines
+    spread = next(one for one in explained.cost_study.figures if one.field == "economics.server_life_years")
+    life = instance.model_copy(update={"economics": instance.economics.model_copy(update={"server_life_years": 4.0})})
+    other = solve(life).plan
+    assert other is not None
+    assert other.training is not None
+    assert spread.low_usd_per_year == pytest.approx(other.training.usd * plan.bill.usd_per_year / plan.training.usd)
+    horizon = next(one for one in explained.cost_study.figures if one.field == "economics.horizon_years")
+    # Charged for the job's days, so only what rises over the years is seen from another horizon.
+    assert horizon.change_usd_per_year < 0.1 * plan.bill.usd_per_year
