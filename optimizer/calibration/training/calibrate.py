@@ -19,11 +19,11 @@ _EFFECT_TRUST: Final = 0.6
 #: Rows of one stack, model, accelerator and format miss alike (0.9 and more of a miss returns in packaged rows left
 #: out by stack, next to nothing of it elsewhere), so a user's rows move their own run twice as freely and count as
 #: closer to it than the packaged rows of other tables.
-_RUN_SCALE: Final = 2.0
+_RUN_SCALE: Final = 4.0
 _NOISE_SCALE: Final = 0.65
 #: Up to so many rows none is an outlier: nothing says which.
 _FEW: Final = 4
-_NO_LIMIT: Final = 1e6
+_NO_LIMIT: Final = (1e6, 1e6)
 _FOLDS: Final = 5
 #: Rows of a stack that are tried as the one that is known, drawn at random.
 _TRIES: Final = 4

@@ -2,8 +2,8 @@
 
 Constants move on a logarithmic scale, drawn towards their value before calibration by the width that their table
 states; effects are drawn towards what is known of them. Residuals beyond ``ROBUST`` spreads count linearly
-(Huber), so that rows run under settings nobody wrote down do not steer the rest. Series of one layout at several sizes
-count as the square root of their length: they say the same thing again.
+(Huber), so that rows run under settings nobody wrote down do not steer the rest: mixtures have more of them. Series of
+one layout at several sizes count as the square root of their length: they say the same thing again.
 """
 
 from collections import Counter
@@ -31,7 +31,8 @@ from optimizer.performance.training.kernel import step_parts
 from optimizer.performance.training.layouts import Layouts
 from optimizer.performance.training.work import StepWork, joined
 
-ROBUST: Final = 1.0
+#: Of dense models and of mixtures.
+ROBUST: Final = (1.0, 0.5)
 _DIFFERENCE: Final = 1e-4
 _LARGEST_STEP: Final = 0.7
 _ENOUGH: Final = 1e-4
@@ -121,14 +122,14 @@ def fit(
     effect_scale: float = 1.0,
     run_scale: float = 1.0,
     noise_scale: float = 1.0,
-    robust: float = ROBUST,
+    robust: tuple[float, float] = ROBUST,
     steps: int = 25,
 ) -> TrainingCalibration:
     """Constants and effects that fit the rows best, drawn towards ``prior`` and towards what ``before`` knows.
 
     ``effect_scale`` multiplies the spread of effects that ``known`` has already, ``run_scale`` that of runs (one
     model on one accelerator under one stack) it has not, ``noise_scale`` that of rows; ``robust`` is the residual, in
-    spreads of rows, beyond which it counts linearly.
+    spreads of rows, beyond which it counts linearly, of dense models and mixtures.
     """
     effects = effects_of(data.rows, before)
     spreads = effects.spreads.copy()
@@ -141,6 +142,7 @@ def fit(
     if start is not None:
         place[: len(NAMES)] = np.log([getattr(start, name) for name in NAMES])
     noise = noise_scale * data.noise
+    limit = np.where([row.is_dense for row in data.rows], *robust)
     pull = np.concatenate([prior.widths, spreads]) ** -2.0
     count = len(NAMES)
 
@@ -151,7 +153,7 @@ def fit(
     def cost_of(residuals: FloatArray, where: FloatArray) -> float:
         size = np.abs(residuals)
         losses = 0.5 * size * size
-        losses = np.where(size < robust, losses, losses - 0.5 * (size - robust) ** 2)
+        losses = np.where(size < limit, losses, losses - 0.5 * (size - limit) ** 2)
         return float((data.weights * losses).sum() + 0.5 * (pull * (where - centre) ** 2).sum())
 
     residuals = residuals_at(place)
@@ -163,7 +165,7 @@ def fit(
             beside = place.copy()
             beside[index] += _DIFFERENCE
             slopes[:, index] = (residuals_at(beside) - residuals) / _DIFFERENCE
-        weight = data.weights * np.minimum(1.0, robust / np.maximum(np.abs(residuals), 1e-12))
+        weight = data.weights * np.minimum(1.0, limit / np.maximum(np.abs(residuals), 1e-12))
         weighted = slopes * weight[:, None]
         normal = weighted.T @ slopes + np.diag(pull)
         gradient = weighted.T @ residuals + pull * (place - centre)

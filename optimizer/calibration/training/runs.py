@@ -8,7 +8,8 @@ that stands for the layout, as after one measured step. The production factor is
 evaluation, slow starts, stages with other settings, stragglers, loss spikes, layouts that nobody tuned. By generation
 and kind it is a mean over *all* runs against the fastest layout, those that published their utilisation too: they are
 the well-tuned ones, and without them plans would be charged what the rest lost. Group ``reported`` is against the
-published utilisation. The band is from runs left out one at a time. Writes
+published utilisation. Bands are from runs left out one at a time, for what a plan knows: ``dense`` and ``moe`` without
+a published utilisation, ``reported`` with it. Writes
 ``performance/data/training_production.json``.
 """
 
@@ -25,6 +26,7 @@ import numpy as np
 from optimizer.calibration.training.names import resolve_accelerator, resolve_model
 from optimizer.catalog import Catalog, load_catalog
 from optimizer.performance.factors import FloatArray
+from optimizer.performance.student_t import student_t_quantile
 from optimizer.performance.training.constants import TrainingCalibration, load_calibration
 from optimizer.performance.training.goodput import goodput, mtbf_hours
 from optimizer.performance.training.hardware import TrainingAccelerator
@@ -40,7 +42,9 @@ _SEQUENCE: Final = {2023: 2048, 2099: 4096}
 _RECOMPUTED_UNTIL: Final = 2022
 #: How strongly a group's factor is drawn to the mean of all: as by so many runs.
 _SHRINK_RUNS: Final = 2.0
-_LEVELS: Final = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+LEVELS: Final = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+#: What bands are for.
+BANDS: Final = ("dense", "moe", "reported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +186,52 @@ def left_out(runs: Sequence[Run], *, blind: bool = False) -> FloatArray:
     return np.array(found)
 
 
+def band(runs: Sequence[Run], name: str) -> FloatArray:
+    """Quantiles at ``LEVELS`` of log(measured / predicted days) of a run that is not among ``runs``.
+
+    ``name``: ``dense``, ``moe`` (no run tells its utilisation) or ``reported`` (runs that do). Quantiles of n misses
+    are taken at the rank of n + 1, rounded outwards: a new run then lies inside at least as often as they say (split
+    conformal prediction, Vovk et al. 2005). Mixtures are too few for ranks: Student's t around 0 with the mean
+    square of their misses, drawn to that of all runs.
+    """
+    logs = np.log([run.measured_days for run in runs])
+    miss = logs - left_out(runs, blind=name != "reported")
+    groups = [run.group if name == "reported" else run.blind_group.partition("|")[0] for run in runs]
+    own = miss[np.array(groups) == name]
+    if name == "moe":
+        freedom = own.size + _SHRINK_RUNS
+        square = (float((own**2).sum()) + _SHRINK_RUNS * float((miss**2).mean())) / freedom
+        return np.array([student_t_quantile(level, freedom - 1.0) * square**0.5 for level in LEVELS])
+    places = np.round(np.array(LEVELS) * (own.size + 1), 9)
+    ranks = np.where(np.array(LEVELS) < 0.5, np.floor(places), np.ceil(places))
+    found: FloatArray = np.sort(own)[np.clip(ranks, 1, own.size).astype(np.int64) - 1]
+    found[LEVELS.index(0.5)] = np.median(own)
+    return found
+
+
+def in_band(runs: Sequence[Run], names: Sequence[str] = ("dense", "moe")) -> dict[str, list[bool]]:
+    """Whether each run lies in the band (10 % to 90 %) that factors and misses of all others give, by ``names``."""
+    found: dict[str, list[bool]] = {name: [] for name in names}
+    for name in names:
+        miss = np.log([run.measured_days for run in runs]) - left_out(runs, blind=name != "reported")
+        for index, run in enumerate(runs):
+            if name in (run.group, run.blind_group.partition("|")[0]):
+                others = [*runs[:index], *runs[index + 1 :]]
+                low, high = np.interp((0.1, 0.9), LEVELS, band(others, name))
+                found[name].append(bool(low <= miss[index] <= high))
+    return found
+
+
 def production_document(runs: Sequence[Run]) -> dict[str, Any]:
-    """Factors, and quantiles of log(measured / predicted days) of runs left out one at a time."""
-    miss = np.log([run.measured_days for run in runs]) - left_out(runs)
+    """Factors, and quantiles of log(measured / predicted days) by what is known of a run."""
     return {
-        "version": 1,
+        "version": 2,
         "source": "published runs of 2020-2025 (addresses in the packaged table training_runs.csv, figures only)",
-        "as_of": "2026-11",
+        "as_of": "2026-12",
         "runs": len(runs),
         "log_factor": {name: round(value, 4) for name, value in factors(runs).items()},
-        "levels": list(_LEVELS),
-        "log_error": [round(float(one), 4) for one in np.quantile(miss, _LEVELS)],
+        "levels": list(LEVELS),
+        "log_error": {name: [round(float(one), 4) for one in band(runs, name)] for name in BANDS},
     }
 
 

@@ -70,6 +70,7 @@ class TrainingFactors:
     sharded_hidden_cost: float
     expert_exposed: float
     expert_outside_factor: float
+    expert_interleaved_factor: float
     permute_passes: float
     expert_matrix_factor: float
     expert_streaming: float

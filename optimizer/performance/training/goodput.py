@@ -129,13 +129,14 @@ def production_factor(kind: str = "dense", generation: str = "hopper", *, measur
     """What published runs took beside the steps of their recipe: slow starts, evaluation, stragglers, untuned layouts.
 
     ``kind`` is ``dense`` or ``moe``; ``measured`` says that the step was measured and not predicted. The band is that
-    of published runs left out one at a time, and already holds the error of the predicted step.
+    of published runs of the kind left out one at a time, and already holds the error of the predicted step.
     """
     table = resource("training_production.json")
     era = "ampere" if generation in ("volta", "ampere", "tpu") else "hopper"
     group = "reported" if measured else "moe" if kind == "moe" else f"dense|{era}"
     log = table["log_factor"].get(group, table["log_factor"]["all"])
-    low, high = (float(np.interp(level, table["levels"], table["log_error"])) for level in (0.1, 0.9))
+    errors = table["log_error"][group.partition("|")[0]]
+    low, high = (float(np.interp(level, table["levels"], errors)) for level in (0.1, 0.9))
     return ProductionFactor(float(np.exp(log)), float(np.exp(low)), float(np.exp(high)), group)
 
 

@@ -37,7 +37,8 @@ _ACCUMULATED: Final = 8.0
 _EXPERTS_USUAL: Final = 8.0
 _BLACKWELL: Final = 2  # place in ``CALIBRATED``
 #: Year of software beside ``MOE_YEAR`` from which grouped products of gated experts are one kernel with activation and
-#: MX conversion, in graphs of the whole step (notes of Megatron-Bridge 0.5.1; Transformer Engine, change 2769).
+#: MX conversion, in graphs of the whole step (notes of Megatron-Bridge 0.5.1; Transformer Engine, change 2769). Its
+#: recipes of models with latent attention (DeepSeek-V3, Kimi K2) have that with a micro-batch of one sequence only.
 _FUSED_YEAR: Final = 0.45
 
 
@@ -73,15 +74,16 @@ def _pick(code: FloatArray, *values: float) -> FloatArray:
 def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     """Seconds and bytes of every row."""
     t, p, c, e = w.tensor, w.pipeline, w.context, w.expert
-    early, dense = w.family == 0, w.experts == 0
+    early, dense, unfused = w.family == 0, w.experts == 0, w.unfused > 0
     full = w.recompute == 2
     again = np.where(full, 4.0 / 3.0, np.where(w.recompute == 3, 7.0 / 6.0, 1.0))
-    attention_again = np.where(full | ((w.recompute == 1) & early), 4.0 / 3.0, 1.0)
+    attention_again = np.where(full | (unfused & ((w.recompute == 1) | ~early)), 4.0 / 3.0, 1.0)
     tokens = w.micro_batch * w.sequence / c
     rank_tokens = tokens / t
     narrow = np.where(w.sequence_parallel > 0, t, 1.0)
     moe_share = w.moe_layers / w.layers
     fused_experts = (w.moe_year >= _FUSED_YEAR) & (w.generation == _BLACKWELL) & (w.block_scales > 0) & (w.gated > 0)
+    fused_experts = fused_experts & ((w.narrow_values == 0) | (w.micro_batch <= 1))
     software = np.exp(-f.expert_software_year * w.moe_year) * np.where(fused_experts, f.expert_fused_factor, 1.0)
 
     # Shares of the peak.
@@ -107,7 +109,7 @@ def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     matrix = matrix + np.where(dense, 0.0, expert_matrix)
 
     # Attention.
-    pairs = w.score_width * w.sequence * np.where(early, 1.0, 0.5)
+    pairs = w.score_width * w.sequence * np.where(unfused, 1.0, 0.5)
     pairs = pairs + w.window_score_width * w.window * (1.0 - w.window / (2.0 * w.sequence))
     attention_flop = _FLOP * tokens * pairs / t / w.layers * attention_again
     fused = _pick(w.generation, f.ampere_attention, f.hopper_attention, f.blackwell_attention)
@@ -116,10 +118,10 @@ def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     fused = fused * head_width**f.head_width_exponent
     early_flash = _pick(w.generation, f.ampere_early_flash, f.hopper_early_flash, f.hopper_early_flash)
     fused = np.where(w.early_flash > 0, early_flash, fused)
-    attention = attention_flop / (peak_16 * np.where(early, f.unfused_attention, fused))
-    attention = attention * np.where(early, 1.0, 1.0 + f.attention_half_tokens / w.sequence)
+    attention = attention_flop / (peak_16 * np.where(unfused, f.unfused_attention, fused))
+    attention = attention * np.where(unfused, 1.0, 1.0 + f.attention_half_tokens / w.sequence)
     scores = _WORD * tokens * w.heads * w.sequence / t * attention_again
-    attention = attention + np.where(early, f.softmax_passes * scores / w.memory_rate, 0.0)
+    attention = attention + np.where(unfused, f.softmax_passes * scores / w.memory_rate, 0.0)
 
     # Passes over memory.
     mlp_part = 0.35 * w.mlp_width / (4.0 * w.hidden)
@@ -154,7 +156,9 @@ def step_parts(w: StepWork, f: TrainingFactors) -> StepParts:
     expert_in = np.where(dense, 0.0, token_bytes * w.active_experts * (near - 1.0) / near / groups * moe_share)
     remote = (groups - 1.0) * (1.0 - (1.0 - 1.0 / groups) ** w.active_experts)
     expert_out = np.where(dense, 0.0, token_bytes * remote * moe_share)
-    expert = f.expert_exposed * software * (expert_in / w.up_rate + f.expert_outside_factor * expert_out / w.out_rate)
+    overlaps = (p > 1) & (w.virtual > 1)
+    outside = f.expert_outside_factor * np.where(overlaps, f.expert_interleaved_factor, 1.0)
+    expert = f.expert_exposed * software * (expert_in / w.up_rate + outside * expert_out / w.out_rate)
 
     # Fixed losses, and the host that launches.
     overhead = _pick(

@@ -69,6 +69,12 @@ class TrainingModel:
         return self.experts == 0
 
     @property
+    def has_narrow_values(self) -> bool:
+        """Values are narrower than queries in every layer that attends, as with latent attention."""
+        scores = self.score_width + self.window_score_width
+        return 0.0 < scores < 1.99 * self.attention_width * self.attention_layers
+
+    @property
     def active_routed_parameters(self) -> float:
         """Routed parameters that one token meets."""
         return self.routed_parameters * self.active_experts / self.experts if self.experts else 0.0

@@ -63,6 +63,11 @@ _YEARS: Final = (
     ("nemotron-4", 2024.3),
     ("mt-nlg", 2021.8),
 )
+#: NVIDIA's line, and the year until which it had no fused kernels on Blackwell for values narrower than queries: the
+#: recipes of DeepSeek-V3 on GB200 in NeMo of mid 2025 compute the scores again (recompute_modules core_attn), which
+#: fused kernels never keep; those on H100 and those of Megatron-Bridge do not.
+_NVIDIA: Final = ("NeMo", "Megatron-LM", "Megatron-Core", "Megatron-Bridge")
+_FUSED_NARROW_YEAR: Final = 2025.6
 _RELEASE: Final = re.compile(r"(?<![\d.])(2\d)\.(\d\d)")
 _PLAIN_YEAR: Final = re.compile(r"\b(20[12]\d)\b")
 
@@ -98,3 +103,8 @@ def stack_traits(name: str, generation: str = "") -> StackTraits:
         plain = _PLAIN_YEAR.search(low)
         year = next((found for word, found in _YEARS if word in low), float(plain[1]) + 0.5 if plain else year)
     return StackTraits(name.strip(), family, line, year, "foundry" in low, "mlperf" in low)
+
+
+def unfuses_narrow_values(traits: StackTraits) -> bool:
+    """Whether attention whose values are narrower than its queries writes its scores on Blackwell in this software."""
+    return traits.line in _NVIDIA and traits.year < _FUSED_NARROW_YEAR

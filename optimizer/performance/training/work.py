@@ -10,7 +10,7 @@ from optimizer.performance.factors import FloatArray
 from optimizer.performance.training.hardware import PRECISIONS, TrainingAccelerator, precision_of
 from optimizer.performance.training.layouts import Layouts
 from optimizer.performance.training.model import TrainingModel
-from optimizer.performance.training.stacks import FAMILIES, StackTraits
+from optimizer.performance.training.stacks import FAMILIES, StackTraits, unfuses_narrow_values
 
 _TERA, _GIGA = 1e12, 1e9
 #: Generations with constants of their own; others take those of the one that resembles them most.
@@ -35,6 +35,8 @@ _USUAL_AGE: Final = 1.5
 _GATED_MATRICES: Final = 3
 #: Software year of mixtures at which their constants stand.
 MOE_YEAR: Final = 2026.0
+#: Years before that to which the yearly gain of mixtures reaches back.
+_EARLIEST_MOE: Final = -1.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +60,8 @@ class StepWork:
     window_score_width: FloatArray
     window: FloatArray
     key_value_width: FloatArray
+    unfused: FloatArray
+    narrow_values: FloatArray
     attention_layers: FloatArray
     attention_width: FloatArray
     mlp_width: FloatArray
@@ -140,6 +144,7 @@ def work_of(
     link = accelerator.scale_up_gb_s if accelerator.scale_up_domain > 1 else 0.0
     age = traits.year - _FIRST_YEAR[generation]
     m = model
+    narrow = CALIBRATED[generation] == "blackwell" and unfuses_narrow_values(traits)
     scalars = {
         "layers": m.layers,
         "hidden": m.hidden_size,
@@ -153,6 +158,8 @@ def work_of(
         "window_score_width": m.window_score_width,
         "window": min(float(m.sliding_window), sequence_length),
         "key_value_width": m.key_value_width,
+        "unfused": traits.family == "early" or (narrow and m.has_narrow_values),
+        "narrow_values": m.has_narrow_values,
         "attention_layers": m.attention_layers,
         "attention_width": max(m.attention_width, 1.0),
         "mlp_width": max(m.mlp_width, 1.0),
@@ -180,7 +187,7 @@ def work_of(
         "early_flash": traits.early_flash,
         "tuned": traits.tuned,
         "software_age_years": max(age if np.isfinite(age) else _USUAL_AGE, 0.0),
-        "moe_year": np.clip((traits.year if np.isfinite(traits.year) else MOE_YEAR) - MOE_YEAR, -0.25, 0.5),
+        "moe_year": np.clip((traits.year if np.isfinite(traits.year) else MOE_YEAR) - MOE_YEAR, _EARLIEST_MOE, 0.5),
         "token_drop": token_drop,
         "sequence": sequence_length,
         "sequences": sequences,

@@ -7,7 +7,7 @@ from importlib import resources
 
 import numpy as np
 
-from optimizer.calibration.training.runs import left_out, read_runs
+from optimizer.calibration.training.runs import BANDS, in_band, left_out, read_runs
 from optimizer.catalog import load_catalog
 from optimizer.performance.training.bands import EVIDENCE, KINDS, load_bands
 from optimizer.performance.training.constants import LEVELS, NAMES, load_calibration, resource
@@ -29,16 +29,18 @@ tokens of one. On every accelerator, forward and backward, in s a layer and micr
 | --- | --- |
 | matrix products | 6 n W/t [1/(F share) + k (1/n + 1/h + t/2 (1/mlp width + 1/attention width))/H] |
 | routed experts | the same with n/t tokens, active weights, n/t e k/E tokens an expert; root of both terms' squares |
-| attention | 6 n heads (key + value width) s/2 /(t F16 share) (1 + s0/s); before 2023 all pairs, scores written |
+| attention | 6 n heads (key + value width) s/2 /(t F16 share) (1 + s0/s); not fused: all pairs, scores written |
 | elementwise kernels | passes x 2 n h/H (/t with sequence parallelism); conversions; scans; all FP32 gradients |
 | tensor parallelism | exposed share x 4 (t-1)/t 2 n h/link (6 with full recomputation) |
 | context parallelism | exposed share x 3 (c-1)/c b s 2 key-value width/t /link |
-| expert parallelism | exposed share x 4 n/t h 2 [k inside the scale-up domain, distinct groups outside]/link |
+| expert parallelism | exposed share x 4 n/t h 2 [k inside the scale-up domain, distinct groups outside]/link; below |
 | fixed loss, host | an overhead a layer; never less than the host needs to launch (sixth-power mean of both) |
 
 W: weights of a layer; F, F16: peaks of the format and of 16 bit, scaled by board power over peak; H: memory rate.
-Full recomputation multiplies the forward work by 4/3, one of every second product by 7/6. A stage is ceil(L/pv) v
-layers, the last one with the head unless it has layers to spare. A step is
+Interleaved stages overlap the experts' traffic across domains, so that less of it shows. Attention was not fused
+before 2023, and in NVIDIA's line until mid 2025 not on Blackwell where values are narrower than queries (latent
+attention). Full recomputation multiplies the forward work by 4/3, one of every second product by 7/6. A stage is
+ceil(L/pv) v layers, the last one with the head unless it has layers to spare. A step is
 
     m x slowest stage + (p - 1)/v x mean stage + data-parallel traffic that shows + optimizer's update + a loss,
 
@@ -175,7 +177,11 @@ def _runs() -> list[str]:
     blind = np.abs(np.expm1(left_out(runs, blind=True) - np.log([run.measured_days for run in runs])))
     reported = np.array([run.group == "reported" for run in runs])
     table = resource("training_production.json")
-    low, high = (float(np.exp(np.interp(level, table["levels"], table["log_error"]))) for level in (0.1, 0.9))
+    edges = {
+        name: "-".join(f"{np.exp(np.interp(level, table['levels'], values)):.2f}" for level in (0.1, 0.9))
+        for name, values in table["log_error"].items()
+    }
+    inside = {name: f"{sum(found)} of {len(found)}" for name, found in in_band(runs, BANDS).items()}
     text = (
         "Days = steps x step x production factor / goodput. goodput = 1 - w/D - (u + D/2)/M: w seconds that a "
         "checkpoint blocks, D between checkpoints (best sqrt(2 w M)), u to detect and restart, M hours between an "
@@ -185,8 +191,12 @@ def _runs() -> list[str]:
         "that; where a run published the utilisation of its own steps, that stands for the layout (group `reported`). "
         f"Left out one at a time, days of {len(runs)} runs are off by {100 * np.median(off):.0f} % in the median "
         f"({100 * np.median(off[reported]):.0f} % with a reported utilisation, {100 * np.median(off[~reported]):.0f} % "
-        f"without; {100 * np.median(blind):.0f} % if none had reported it); the 80 % band is {low:.2f}-{high:.2f} of "
-        "the prediction. Factors by generation and kind are against the fastest layout over all runs, those with a "
+        f"without; {100 * np.median(blind):.0f} % if none had reported it). The 80 % band is {edges['dense']} of the "
+        f"prediction for dense models, {edges['moe']} for mixtures, {edges['reported']} with a reported utilisation. "
+        "Where factors and band are both made without the run that is asked for, it holds "
+        f"{inside['dense']} dense runs, {inside['moe']} mixtures and {inside['reported']} with a reported utilisation: "
+        "ranks are taken as for one more run than there is, and the few mixtures have Student's t. "
+        "Factors by generation and kind are against the fastest layout over all runs, those with a "
         "reported utilisation too."
     )
     lines = ["", "## Whole runs", "", *textwrap.wrap(text, 120), ""]
