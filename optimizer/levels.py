@@ -9,8 +9,9 @@ from optimizer.instance.model import Instance
 from optimizer.instance.tariff import Tariff, TariffPeriod
 from optimizer.units import HOURS_PER_YEAR
 
-#: More distinct load levels than this are merged (docs/method.md section 4).
-MAX_LEVELS_BELOW_PEAK: Final = 6
+#: More distinct load levels than this are merged (docs/method.md section 4). A day always stays as it is: servers paid
+#: by the hour come whole, so the mean of unlike hours would cost less than the hours do (8 % in small fleets at 6).
+MAX_LEVELS_BELOW_PEAK: Final = 23
 #: Days of each month in a mean year.
 _MONTH_DAYS: Final = (31.0, 28.25, 31.0, 30.0, 31.0, 30.0, 31.0, 31.0, 30.0, 31.0, 30.0, 31.0)
 _DAYS_A_WEEK, _HOURS_A_DAY = 7, 24

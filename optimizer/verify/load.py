@@ -7,8 +7,8 @@ from typing import Final
 from optimizer.instance.workload import Load, RequestClass
 from optimizer.units import HOURS_PER_YEAR, MS_PER_S
 
-#: A profile of more distinct values below its peak is merged into as many bands.
-_BANDS: Final = 6
+#: A profile of more distinct values below its peak (a week's) is merged into as many bands.
+_BANDS: Final = 23
 
 
 @dataclass(frozen=True, slots=True)

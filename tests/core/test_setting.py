@@ -66,14 +66,14 @@ def test_many_values_are_merged_into_bands_that_keep_the_mean_and_the_year(hours
     assert found[0].hours_per_year == pytest.approx(HOURS_PER_YEAR / hours * profile.count(1.0))
 
 
-def test_six_values_below_the_peak_stay_and_seven_do_not() -> None:
-    six = [1.0] * 18 + [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-    assert [one.fraction for one in levels(hourly_fractions=six)] == [1.0, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
-    seven = [1.0] * 17 + [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
-    found = [one.fraction for one in levels(hourly_fractions=seven)]
-    # Six bands of 0.1 from 0.1 to 0.7; the greatest value joins the last band.
-    assert len(found) == 7
-    assert found[1] == pytest.approx(0.65)
+def test_every_value_of_a_day_stays_and_more_of_a_week_do_not() -> None:
+    day = [1.0, *(place / 100 for place in range(23, 0, -1))]
+    assert [one.fraction for one in levels(hourly_fractions=day)] == day
+    week = [1.0] * (168 - 24) + [place / 100 for place in range(1, 25)]
+    found = [one.fraction for one in levels(hourly_fractions=week)]
+    # 23 bands of a hundredth from 0.01 to 0.24; the greatest value joins the last band.
+    assert len(found) == 24
+    assert found[1] == pytest.approx(0.235)
 
 
 def test_mean_fraction_of_the_setting() -> None:

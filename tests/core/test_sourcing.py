@@ -48,6 +48,25 @@ def test_the_program_commits_what_the_newsvendor_does(committed_usd: float) -> N
         assert found.values.get("Servers[committed]", 0.0) == level
 
 
+@pytest.mark.parametrize("committed_usd", [0.3, 0.6, 0.8])
+def test_unlike_hours_of_a_day_each_need_whole_servers(committed_usd: float) -> None:
+    """Twenty-four different loads: hours merged to a mean would do with fewer servers than the hours themselves."""
+    of = server_type(usd=None, rent={"on_demand": 1.0, "reserved_1yr": committed_usd})
+    pools = [rented("hourly", of), rented("committed", of, "reserved_1yr")]
+    hours = [round(0.1 + 0.9 * math.sin(math.pi * (place + 1) / 24.0) ** 1.5, 2) - 0.001 * place for place in range(24)]
+    given = instance(workload={"load": {"hourly_fractions": hours}})
+    setting = setting_of(given, pools)
+    for peak in (2, 3, 7):
+        data = data_of(given, pools, [offered("d", of)], rent.terms(setting), demand=(float(peak),))
+        found = solve(data)
+        assert found is not None
+        needs = [math.ceil(peak * share / max(hours) - 1e-9) for share in hours]
+        least = min(
+            level * committed_usd + sum(max(0, need - level) for need in needs) / 24.0 for level in range(peak + 1)
+        )
+        assert found.usd_per_hour == pytest.approx(8.0 * least, rel=1e-9)
+
+
 def test_a_mean_does_not_make_the_peak_free() -> None:
     of = server_type(usd=None, rent={"on_demand": 1.0})
     pools = [rented("hourly", of)]

@@ -78,13 +78,13 @@ def levels_of(load: dict[str, Any], **given: Any) -> Any:
 
 def test_what_levels_pay_is_what_the_hours_pay() -> None:
     """However hours are merged into levels: energy in proportion to the load costs the sum over its hours."""
-    hours = [round(0.2 + 0.8 * math.sin(hour / 24 * math.pi) ** 2, 3) for hour in range(24)]
-    prices = [0.03 + 0.01 * (hour % 7) + (0.3 if 16 <= hour < 20 else 0.0) for hour in range(24)]
+    hours = [round(0.2 + 0.8 * math.sin(hour / 168 * math.pi) ** 2, 3) for hour in range(168)]
+    prices = [0.03 + 0.01 * (hour % 7) + (0.3 if 16 <= hour % 24 < 20 else 0.0) for hour in range(168)]
     levels = levels_of({"hourly_fractions": hours}, hourly_usd_per_kwh=prices)
-    assert len(levels) == 7, "merged into bands"
+    assert len(levels) == 24, "merged into bands"
     paid = sum(one.fraction * one.hours_per_year * one.usd_per_kwh for one in levels)
     top = max(hours)
-    by_hour = sum(hour / top * usd for hour, usd in zip(hours, prices, strict=True)) / 24 * HOURS_PER_YEAR
+    by_hour = sum(hour / top * usd for hour, usd in zip(hours, prices, strict=True)) / 168 * HOURS_PER_YEAR
     assert paid == pytest.approx(by_hour, rel=1e-12)
 
 

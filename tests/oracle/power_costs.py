@@ -13,7 +13,7 @@ HOURS = 8766.0
 WEEK = 168
 MONTHS = (31.0, 28.25, 31.0, 30.0, 31.0, 30.0, 31.0, 31.0, 30.0, 31.0, 30.0, 31.0)
 #: A profile of more distinct values below its peak is merged into as many bands.
-BANDS = 6
+BANDS = 23
 
 
 class Level(NamedTuple):

@@ -31,12 +31,14 @@ def test_a_profile_merges_equal_hours_and_is_relative_to_its_peak() -> None:
     assert [one.hours for one in levels] == pytest.approx([365.25, 11 * 365.25, 12 * 365.25])
 
 
-def test_a_profile_of_many_values_keeps_its_mean_in_six_bands() -> None:
-    shares = tuple(0.3 + 0.7 * hour / 23 for hour in range(24))
+def test_a_day_keeps_every_value_and_a_week_its_mean_in_bands() -> None:
+    day = tuple(0.3 + 0.7 * hour / 23 for hour in range(24))
+    assert [one.fraction for one in load_levels(Load(hourly_fractions=day))] == sorted(day, reverse=True)
+    shares = tuple(0.3 + 0.7 * hour / 167 for hour in range(168))
     levels = load_levels(Load(hourly_fractions=shares))
-    assert len(levels) == 7
+    assert len(levels) == 24
     mean = sum(one.fraction * one.hours for one in levels) / HOURS_PER_YEAR
-    assert mean == pytest.approx(sum(shares) / 24)
+    assert mean == pytest.approx(sum(shares) / 168)
     assert sum(one.hours for one in levels) == pytest.approx(HOURS_PER_YEAR)
     assert [one.fraction for one in levels] == sorted((one.fraction for one in levels), reverse=True)
 
