@@ -15,7 +15,7 @@ from optimizer.plan import Plan, RunnerUp
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
 from optimizer.rounding import add_rounded_rows
-from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
+from optimizer.solver import Compiled, Options, Outcome, Reason, Search, solver_name
 from optimizer.ties import Stop as Stop
 
 
@@ -51,7 +51,7 @@ def answer(
         add_rounded_rows(compiled, model, data)
     if data.start is not None:
         compiled.start_from_counts(_start_columns(compiled, model, data.start))
-    outcome = compiled.solve(options, stop, sub_programs=break_ties, is_cost=True)
+    outcome = compiled.solve(options, stop, search=Search.SMALL, is_cost=True)
     if outcome.values is None:
         return Answer(data, outcome, None, model)
     values = compiled.rounded(outcome.values)

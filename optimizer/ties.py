@@ -8,7 +8,7 @@ import numpy as np
 
 from optimizer.extract import TIE
 from optimizer.program_data import ProgramData
-from optimizer.solver import Compiled, FloatArray, Options, Outcome
+from optimizer.solver import Compiled, FloatArray, Options, Outcome, Search
 
 Stop = Callable[[], bool]
 
@@ -81,9 +81,11 @@ def break_ties(
     """Among plans within ``TIE`` of the least cost: fewest accelerators, then fewest types, then names in order.
 
     Lexicographic by hand: the cost becomes a row, then the count of accelerators is minimised with half an accelerator
-    at most for all names together. Where that fleet is a mix, types are counted too, at a quarter of an accelerator for
-    all of them, and names weigh less than one type. ``roomy``: of plans that are equal even then, one with much
-    capacity, which neighbours with more demand may use.
+    at most for all names together. A fleet of one type that comes first so is first in the whole order, for no fleet
+    has fewer types. Where there may be a mix, types are counted too, at a quarter of an accelerator for all of them,
+    and names weigh less than one type: that is the whole order, so where the cheapest plan is a mix already it is
+    asked at once. ``roomy``: of plans that are equal even then, one with much capacity, which neighbours with more
+    demand may use.
     """
     cost = compiled.cost_vector(model.TotalCost.expr)
     compiled.leave_out_dearer(outcome.objective + 2.0 * TIE * abs(outcome.objective))
@@ -96,10 +98,12 @@ def break_ties(
         compiled.start_from(start)
         left = max(1e-3, deadline - time.perf_counter())
         asked = Options(gap=ORDER_GAP, time_limit_s=left, threads=options.threads, seed=options.seed)
-        found = compiled.solve(asked, stop)
+        found = compiled.solve(asked, stop, search=Search.PROOF)
         return None if found.values is None else compiled.rounded(found.values)
 
-    best = least(order.without_types() + room, values)
+    best: FloatArray | None = values
+    if sum(order.used(values)) < 2:
+        best = least(order.without_types() + room, values)
     if best is None or sum(order.used(best)) < 2:
         return values if best is None else best
     switches = order.add_switches(compiled)

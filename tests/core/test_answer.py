@@ -1,18 +1,25 @@
 """One solve to a plan: ties, runners-up, the same cost with and without domination, a stop that keeps the plan."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from optimizer import answer as answer_module
+from optimizer import ties
 from optimizer.answer import Answer, answer, plan_of, runners_up, uses
-from optimizer.api import solve
+from optimizer.api import load, solve
 from optimizer.errors import InternalError
+from optimizer.extract import TIE
 from optimizer.offer import Without, program_data
 from optimizer.plan import Plan
+from optimizer.program import build_program
 from optimizer.program_data import ProgramData
-from optimizer.solver import Options, Reason
+from optimizer.solver import Compiled, Options, Reason, Search
+from optimizer.studies.best import offer_of
 from tests.core.hand import EXACT, bought, data_of, instance, offered, price, rented, server_type
 from tests.core.real import offer, small
 from tests.core.steps import fabrics
@@ -54,6 +61,58 @@ def test_fewest_types_go_before_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """One a and one b would come first by name; two c are one type."""
     data = tied(("a", "b", "c"), (8, 8, 8), supply={"a": 8, "b": 8})
     assert servers(by_hand(monkeypatch, data)) == {"c_air": 2}
+
+
+def mix_at_hand(sizes: Sequence[int]) -> ProgramData:
+    """One a and one b cost least, by less than a millionth; two c are as good by the ties' window."""
+    names = ("a", "b", "c")
+    data = tied(names, sizes, supply={"a": sizes[0], "b": sizes[1]})
+    cheaper = {"a_air": 1.0 - 2e-8, "b_air": 1.0 - 1e-8, "c_air": 1.0}
+    return replace(data, terms=tuple(price(("Servers", pool), usd) for pool, usd in cheaper.items()))
+
+
+def test_a_mix_that_costs_least_gives_way_to_fewer_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = by_hand(monkeypatch, mix_at_hand((8, 8, 8)))
+    assert found.cheapest is not None
+    assert set(found.cheapest.servers) == {"a_air", "b_air"}
+    assert servers(found) == {"c_air": 2}
+
+
+def test_a_mix_that_costs_least_gives_way_to_fewer_accelerators_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert servers(by_hand(monkeypatch, mix_at_hand((8, 8, 4)))) == {"c_air": 2}
+    assert servers(by_hand(monkeypatch, mix_at_hand((8, 4, 8)))) == {"a_air": 1, "b_air": 1}
+
+
+def test_a_mix_is_put_in_the_whole_order_at_once_as_step_by_step() -> None:
+    """The founding model under a cap that only a mix of bought and rented servers keeps."""
+    asked = load(Path(__file__).parents[2] / "instances" / "dense-600b-open.json")
+    capped = asked.model_copy(update={"site": asked.site.model_copy(update={"power_kw": 436.0})})
+    data = program_data(offer_of(capped))
+    assert data is not None
+    model = build_program(data)
+    compiled = Compiled(model)
+    outcome = compiled.solve(EXACT, search=Search.SMALL)
+    assert outcome.values is not None
+    compiled.add_row(compiled.cost_vector(model.TotalCost.expr), outcome.objective * (1.0 + TIE))
+    order = ties.Order(compiled, model, data)
+    found = outcome.values
+    for switched in (False, True):
+        start = found
+        if switched:
+            costs = order.with_types(order.add_switches(compiled))
+            start = np.concatenate((found, np.array(order.used(found), dtype=np.float64)))
+        else:
+            costs = order.without_types()
+        compiled.set_objective(costs)
+        compiled.start_from(start)
+        step = compiled.solve(Options(gap=ties.ORDER_GAP))
+        assert step.values is not None
+        found = compiled.rounded(step.values)
+    assert sum(order.used(found)) == 2
+    taken = answer(offer_of(capped), EXACT, Without())
+    assert servers(taken) == {q: round(found[place]) for q, place in order.column.items() if found[place]}
 
 
 def test_ties_within_a_millionth_count_as_equal_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

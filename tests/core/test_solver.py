@@ -22,7 +22,7 @@ from pyomo.core import (
 
 from optimizer.errors import SolverError
 from optimizer.program import build_program
-from optimizer.solver import Compiled, Options, Outcome, Reason, export, solver_name
+from optimizer.solver import Compiled, Options, Outcome, Reason, Search, export, solver_name
 from tests.core.hand import EXACT, cost
 from tests.core.test_random_programs import draw
 
@@ -257,6 +257,20 @@ def test_a_start_never_changes_the_optimum(start: dict[int, float]) -> None:
     compiled = Compiled(toy())
     compiled.start_from_counts(start)
     assert compiled.solve(EXACT).objective == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_how_much_is_searched_never_changes_what_is_proven(seed: int) -> None:
+    """Nor does a search before, with other options, on the same object."""
+    data = draw(seed)
+    programs = [toy(), hard(12, seed), *([] if data is None else [build_program(data)])]
+    for program in programs:
+        compiled = Compiled(program)
+        found = [compiled.solve(EXACT, search=search) for search in (*Search, Search.WHOLE)]
+        assert {one.reason for one in found} == {found[0].reason}
+        if found[0].reason is Reason.OPTIMAL:
+            assert [one.objective for one in found] == pytest.approx([found[0].objective] * len(found))
+            assert [one.bound for one in found] == pytest.approx([found[0].objective] * len(found))
 
 
 def test_a_switch_is_on_where_its_columns_are_not_nought() -> None:

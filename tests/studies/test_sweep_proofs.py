@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from optimizer.api import load
 from optimizer.instance.field_paths import document_of, find_field, from_document, known_fields
 from optimizer.studies.current_values import current_value
 from optimizer.studies.sweep import sweep
@@ -40,6 +41,15 @@ def test_no_reused_answer_is_wrong_on_random_instances(seed: int) -> None:
     ):
         found = sweep(instance, vary, linked=linked)
         same_answers(found, sweep(instance, vary, linked=linked, reuse=False))
+
+
+def test_no_reused_answer_is_wrong_near_caps_that_only_mixed_fleets_keep() -> None:
+    """The founding model where bought servers no longer fit the power and some are rented: many near-equal plans."""
+    asked = load(ROOT / "instances" / "dense-600b-open.json")
+    found = sweep(asked, ["site.power_kw=430:470:17"])
+    same_answers(found, sweep(asked, ["site.power_kw=430:470:17"], reuse=False))
+    assert found.solved < found.count
+    assert sum(" + " in row.winner for row in found.rows) >= 10
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -198,6 +198,21 @@ def test_solving_each_is_shared_out_in_short_pieces() -> None:
             assert max(len(piece.cases) for piece in cut) == 4
 
 
+def test_short_chains_are_cut_so_that_two_processes_share_them() -> None:
+    asked = {"site.power_kw=100:200": (1, 2, 8, 8), "workload.classes.chat.demand.requests_per_s=50:100": (1, 2, 4, 4)}
+    for text, counts in asked.items():
+        for cases, count in zip((60, 64, 256, 1000), counts, strict=True):
+            cut = pieces(rich(), read_axes(rich(), [f"{text}:{cases}"]))
+            lengths = [len(piece.cases) for piece in cut]
+            assert (len(lengths), sum(lengths)) == (count, cases)
+            assert max(lengths) - min(lengths) < count
+
+
+def test_chains_that_are_many_are_not_cut_further() -> None:
+    axes = read_axes(rich(), ["site.power_kw=100:200:100", "site.racks=100,200,300,400,500,600,700,800,900"])
+    assert [len(piece.cases) for piece in pieces(rich(), axes)] == [100] * 9
+
+
 def test_limits_go_from_loose_to_tight_and_no_limit_first() -> None:
     axes = read_axes(small(), ["site.power_kw=100,null,300"])
     (piece,) = pieces(small(), axes)

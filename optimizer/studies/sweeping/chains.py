@@ -101,7 +101,7 @@ class Chain:
             raise Stopped
         self.solved += 1
         offer = self.offer(at)
-        solution = solve_case(offer, self.options, self.stop)
+        solution = solve_case(offer, self.options, self.stop, roomy=self.kind in (Kind.DEMAND, Kind.SCREEN))
         if solution.outcome.reason in (Reason.ERROR, Reason.UNBOUNDED):
             raise SolverError(f"the solver ended case {self.cases[at].number} with {solution.outcome.reason.value}")
         if solution.outcome.reason is Reason.INTERRUPT:

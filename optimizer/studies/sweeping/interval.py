@@ -11,7 +11,7 @@ from optimizer.pools import undominated_pools, undominated_schemes
 from optimizer.program import build_program
 from optimizer.program_data import ProgramData
 from optimizer.prune import prune_between
-from optimizer.solver import Compiled, FloatArray, Options, Reason
+from optimizer.solver import Compiled, FloatArray, Options, Reason, Search
 from optimizer.studies.sweeping.solving import Counts, start_columns
 from optimizer.ties import ORDER_GAP, Order, Stop
 from optimizer.units import HOURS_PER_YEAR
@@ -90,7 +90,7 @@ class _Between:
         start.update({("Servers", q): float(count) for q, count in counts.servers.items()})
         start.update({("Spare", q): float(count) for q, count in counts.spare.items()})
         self._compiled.start_from_counts(start_columns(self._compiled, self._model, start))
-        found = self._compiled.solve(replace(options, gap=PROOF / 10.0), stop)
+        found = self._compiled.solve(replace(options, gap=PROOF / 10.0), stop, search=Search.PROOF)
         proven = found.reason is Reason.OPTIMAL and found.bound >= self._low_usd * (1.0 - PROOF)
         return bool(proven)
 
@@ -114,7 +114,7 @@ class _Between:
             own = float(weights @ np.concatenate((fleet, used)))
             costs = _with_share(weights, fleet.size)
         self._compiled.set_objective(costs)
-        found = self._compiled.solve(replace(options, gap=ORDER_GAP), stop)
+        found = self._compiled.solve(replace(options, gap=ORDER_GAP), stop, search=Search.PROOF)
         return found.reason is Reason.OPTIMAL and bool(found.bound >= own - 2.0 * ORDER_GAP * max(1.0, own))
 
 

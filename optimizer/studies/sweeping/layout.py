@@ -12,14 +12,21 @@ from optimizer.studies.sweeping.kinds import Kind, Looser, kind_of
 from optimizer.studies.sweeping.stages import StageKeys
 
 #: Most cases of one piece, by what relates them: few where few are taken over or a solve is long, so that workers share
-#: them and little is lost by an interruption. Fixed: layouts of equal cost, and so the bytes of a result, must not
-#: depend on how many workers there are.
+#: them and little is lost by an interruption.
 LONGEST: Final = MappingProxyType(
-    {Kind.LIMIT: 64, Kind.DEMAND: 256, Kind.PRICE: 256, Kind.SCREEN: 16, Kind.FLEET: 4, Kind.OTHER: 4}
+    {Kind.LIMIT: 128, Kind.DEMAND: 256, Kind.PRICE: 256, Kind.SCREEN: 16, Kind.FLEET: 4, Kind.OTHER: 4}
 )
 
+#: Pieces that a sweep of these kinds is cut into, so that workers share a short one too: few, for each begins with a
+#: solve that a longer one might have spared, more for caps, near the tightest of which lies most of the work. Fixed:
+#: layouts of equal cost, and so the bytes of a result, must not depend on how many workers there are.
+SHARED: Final = MappingProxyType({Kind.LIMIT: 8, Kind.DEMAND: 4})
+
+#: Cases that no such piece is cut below: proving so many from a few solves takes no longer than starting a worker.
+SHORTEST: Final = 32
+
 #: Number of the way in which cases are cut: pieces that another way left done are not gone on with.
-LAYOUT: Final = 2
+LAYOUT: Final = 3
 
 #: Kinds whose cases can be a chain, the most telling first.
 _CHAINED: Final = (Kind.LIMIT, Kind.DEMAND, Kind.PRICE, Kind.SCREEN)
@@ -93,6 +100,14 @@ def _loosest_first(values: Sequence[tuple[Any, ...]], looser: Looser) -> tuple[i
     return tuple(order)
 
 
+def longest(kind: Kind, cases: int, chains: int) -> int:
+    """Cases of a piece, of a chain of so many in a sweep of so many ``chains``; pieces of a chain are about as long."""
+    shared = min(SHARED.get(kind, 0) // chains, cases // SHORTEST)
+    if -(-cases // LONGEST[kind]) > shared or shared < 2:
+        return LONGEST[kind]
+    return -(-cases // shared)
+
+
 def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False, reuse: bool = True) -> tuple[Piece, ...]:
     """Every case of a sweep, once, in pieces that do not depend on who does them.
 
@@ -102,8 +117,8 @@ def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False, re
     count = case_count(axes, linked=linked)
     found: list[Piece] = []
 
-    def add(kind: Kind, cases: Sequence[int]) -> None:
-        most = LONGEST[kind]
+    def add(kind: Kind, cases: Sequence[int], chains: int = 1) -> None:
+        most = longest(kind, len(cases), chains)
         for start in range(0, len(cases), most):
             part = tuple(cases[start : start + most])
             found.append(Piece(len(found), kind, part, (len(part),)))
@@ -127,7 +142,7 @@ def pieces(instance: Instance, axes: Sequence[Axis], *, linked: bool = False, re
         groups.setdefault((*points[:along], *points[along + 1 :]), []).append(case)
     place = {point: rank for rank, point in enumerate(order)}
     for cases in groups.values():
-        add(sorts[along].chain, sorted(cases, key=lambda case: place[case_points(axes, case)[along]]))
+        add(sorts[along].chain, sorted(cases, key=lambda case: place[case_points(axes, case)[along]]), len(groups))
     return tuple(found)
 
 

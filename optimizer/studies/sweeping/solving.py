@@ -14,7 +14,7 @@ from optimizer.plan import Plan
 from optimizer.program import build_program
 from optimizer.program_data import Pair, ProgramData
 from optimizer.rates import serving_rates
-from optimizer.solver import Compiled, FloatArray, Options, Outcome, Reason, solver_name
+from optimizer.solver import Compiled, FloatArray, Options, Outcome, Reason, Search, solver_name
 from optimizer.ties import Stop, break_ties
 from optimizer.units import HOURS_PER_YEAR
 
@@ -77,8 +77,8 @@ class Solution:
 _NOTHING: Final = Outcome(Reason.INFEASIBLE, float("nan"), -float("inf"), None, 0, 0.0)
 
 
-def solve_case(offer: Offer, options: Options, stop: Stop | None = None) -> Solution:
-    """The solution of one case, ties broken."""
+def solve_case(offer: Offer, options: Options, stop: Stop | None = None, *, roomy: bool = False) -> Solution:
+    """The solution of one case, ties broken; ``roomy``: with much capacity, where cases of more demand follow."""
     data = program_data(offer)
     if data is None:
         return Solution(offer, None, _NOTHING, None, None)
@@ -89,14 +89,14 @@ def solve_case(offer: Offer, options: Options, stop: Stop | None = None) -> Solu
     compiled = Compiled(model)
     if data.start is not None:
         compiled.start_from_counts(start_columns(compiled, model, data.start))
-    outcome = compiled.solve(options, stop)
+    outcome = compiled.solve(options, stop, search=Search.SMALL)
     if outcome.values is None:
         return Solution(offer, data, outcome, None, None)
     values = compiled.rounded(outcome.values)
     cheapest = counts_of(data, compiled, values)
     if outcome.reason is not Reason.OPTIMAL:
         return Solution(offer, data, outcome, cheapest, cheapest)
-    values = break_ties(compiled, model, data, outcome, values, options, deadline, stop, roomy=True)
+    values = break_ties(compiled, model, data, outcome, values, options, deadline, stop, roomy=roomy)
     return Solution(offer, data, outcome, counts_of(data, compiled, values), cheapest)
 
 
