@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from optimizer.errors import OptimizerError, Problem, SolverError, UsageProblems
@@ -37,7 +38,9 @@ def here(job: Job, pieces: Sequence[Piece], stop: Stop, tell: Callable[[Row], No
 
 
 def in_processes(job: Job, pieces: Sequence[Piece], stop: Stop, workers: int) -> Iterator[Done]:
-    """Every piece, in whatever order they end, in processes that are started afresh.
+    """Every piece, in whatever order they end, in this process and others that are started afresh.
+
+    This one has read everything already and works from the first moment on, while the others still start.
 
     Raises
     ------
@@ -47,7 +50,7 @@ def in_processes(job: Job, pieces: Sequence[Piece], stop: Stop, workers: int) ->
     for _ in range(_TRIES):
         done: set[int] = set()
         try:
-            for piece, rows in _in_one_pool(job, left, stop, workers):
+            for piece, rows in _in_one_pool(job, left, stop, workers - 1):
                 done.add(piece.number)
                 yield piece, rows
         except BrokenProcessPool:
@@ -57,22 +60,47 @@ def in_processes(job: Job, pieces: Sequence[Piece], stop: Stop, workers: int) ->
     raise SolverError("worker processes of the sweep died again and again: is there memory enough for so many --jobs?")
 
 
-def _in_one_pool(job: Job, pieces: Sequence[Piece], stop: Stop, workers: int) -> Iterator[Done]:
+def _in_one_pool(job: Job, pieces: Sequence[Piece], stop: Stop, others: int) -> Iterator[Done]:
     # Started afresh: a fork would take over the threads of the solver in whatever state they are.
     context = multiprocessing.get_context("spawn")
     asked = context.Event()
-    with ProcessPoolExecutor(workers, context, _ready, (asked,)) as pool:
-        waiting = {pool.submit(_in_worker, job, piece): piece for piece in pieces}
+    with ProcessPoolExecutor(others, context, _ready, (asked,)) as pool:
+        with _without_interrupts():
+            waiting = {pool.submit(_in_worker, job, piece): piece for piece in pieces}
         try:
-            yield from _as_they_end(waiting, stop)
+            yield from _as_they_end(job, waiting, stop)
         finally:
             asked.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _as_they_end(waiting: dict[Future[list[Row] | None], Piece], stop: Stop) -> Iterator[Done]:
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes that are started within never see a Ctrl-C, not even while they start; here it comes afterwards.
+
+    Ctrl-C reaches every process of the terminal, and the one that was asked decides for all.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _as_they_end(job: Job, waiting: dict[Future[list[Row] | None], Piece], stop: Stop) -> Iterator[Done]:
+    """What the others end, and between two looks at them a piece that none of them has begun."""
     while waiting:
-        ended, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+        # The last one: the others take them from the first on.
+        own = next((future for future in reversed(waiting) if future.cancel()), None)
+        if own is not None:
+            piece = waiting.pop(own)
+            # Where it is stopped on the way, what the others have ended is still told.
+            with suppress(Stopped):
+                yield piece, do_piece(job, piece, stop)
+        ended, _ = wait(waiting, timeout=_LOOK_S if own is None else 0.0, return_when=FIRST_COMPLETED)
         for future in sorted(ended, key=lambda one: waiting[one].number):
             piece, rows = waiting.pop(future), future.result()
             if rows is not None:
@@ -88,8 +116,7 @@ class _Worker:
 
 
 def _ready(asked: Any) -> None:
-    # Ctrl-C reaches every process of the terminal: the one that was asked decides for all.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be held back
     _Worker.asked = asked
 
 
