@@ -89,7 +89,7 @@ def evaluated_training(
         for j, (one, job, choice) in enumerate(zip(wanted, jobs, choices, strict=True))
     }
     period_days = training_workload(own).calendar_period_days
-    data = _Given(own, jobs, tuple((choice,) for choice in choices), period_days, start)
+    data = _Given(own, jobs, tuple((choice,) for choice in choices), period_days, start=start)
     searched = Searched(
         own,
         jobs,

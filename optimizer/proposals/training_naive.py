@@ -19,7 +19,7 @@ from optimizer.plan import Plan
 from optimizer.proposals.chosen import AIR, LIQUID
 from optimizer.setting import ServerType
 from optimizer.solver import Options, Reason, solver_name
-from optimizer.training.answer import KEPT_ALONE, KEPT_SHARED, Searched, Stop, answer
+from optimizer.training.answer import Searched, Stop, answer
 from optimizer.training.choices import choices_of
 from optimizer.training.evaluate import Evaluator
 from optimizer.training.extract import make_plan
@@ -82,12 +82,11 @@ def _searched(given: Instance) -> Searched:
         or one.pool.server_type.accelerator.liquid_cooling == "required"
     }
     types = {one.pool.server_type.id: one.pool.server_type for one in prices.values()}
-    keep = KEPT_ALONE if len(jobs) == 1 else KEPT_SHARED
     options, choices = [], []
     for job in jobs:
         own = tuple(one for _, each in sorted(types.items()) for one in _options(given, job, each))
         options.append(own)
-        choices.append(choices_of(given, list(own), prices, keep, alone_here=len(jobs) == 1))
+        choices.append(choices_of(given, list(own), prices, alone_here=len(jobs) == 1))
     return Searched(given, jobs, prices, tuple(options), tuple(choices))
 
 

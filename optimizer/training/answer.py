@@ -1,5 +1,6 @@
 """Training from an instance to its plan, or to why there is none. No printing."""
 
+import math
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -11,20 +12,22 @@ from optimizer.diagnosis import Diagnosis
 from optimizer.errors import SolverError, StoppedWithoutPlan
 from optimizer.instance.model import Instance
 from optimizer.next_best import Things
+from optimizer.performance.factors import FloatArray
 from optimizer.plan import Plan
 from optimizer.solver import Compiled, Options, Outcome, Reason, solver_name
-from optimizer.training.choices import Choice, Choices, choices_of
+from optimizer.training.choices import Choices, choices_of
 from optimizer.training.jobs import Job, jobs_of, training_workload
+from optimizer.training.narrowing import narrowed
 from optimizer.training.options import Options as JobOptions
 from optimizer.training.options import options_of
 from optimizer.training.places import groups_of, places_of
 from optimizer.training.prices import PoolPrices, pool_prices
 from optimizer.training.program import Run, TrainingProgram, build_program
+from optimizer.units import HOURS_PER_YEAR
 
 Stop = Callable[[], bool]
-#: Choices of a job in the program: of one job alone only the cheapest can be chosen; several share fleets.
-KEPT_ALONE: Final = 100
-KEPT_SHARED: Final = 60
+#: Gap and share of the time for a plan of the thinned program of several jobs.
+_KNOWN_GAP, _KNOWN_SHARE = 1e-3, 0.2
 #: Plans within this share of the least cost count as equal.
 TIE: Final = 1e-6
 
@@ -39,9 +42,9 @@ class Searched:
     options: tuple[tuple[JobOptions, ...], ...]
     choices: tuple[Choices, ...]
 
-    def program(self, keeps: Callable[[Choice], bool] = lambda _choice: True) -> TrainingProgram:
-        """The program over the choices that are kept."""
-        kept = tuple(tuple(filter(keeps, one.found)) for one in self.choices)
+    def program(self) -> TrainingProgram:
+        """The program over the choices."""
+        kept = tuple(one.found for one in self.choices)
         return TrainingProgram(self.instance, self.jobs, kept, training_workload(self.instance).calendar_period_days)
 
     def without(self, things: Things) -> "Searched":
@@ -53,6 +56,11 @@ class Searched:
         formats = {name for kind, name in things if kind == "schemes"}
         options = tuple(tuple(one for one in each if one.precision not in formats) for each in self.options)
         return replace(self, prices=prices, options=options, choices=_choices(self.instance, options, prices))
+
+    def on_one_site(self) -> "Searched":
+        """The same search where no job may be spread over several sites."""
+        options = tuple(tuple(one for one in each if one.group is None) for each in self.options)
+        return replace(self, options=options, choices=_choices(self.instance, options, self.prices))
 
 
 def things_of_pool(instance: Instance, prices: PoolPrices) -> Things:
@@ -70,8 +78,7 @@ def _choices(
     instance: Instance, options: tuple[tuple[JobOptions, ...], ...], prices: dict[tuple[str, str], PoolPrices]
 ) -> tuple[Choices, ...]:
     alone = len(options) == 1
-    keep = KEPT_ALONE if alone else KEPT_SHARED
-    return tuple(choices_of(instance, list(own), prices, keep, alone_here=alone) for own in options)
+    return tuple(choices_of(instance, list(own), prices, alone_here=alone) for own in options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,13 +147,19 @@ def answer(data: TrainingProgram, options: Options, stop: Stop | None = None, *,
     runs = data.runs
     if any(all(run[0] != j for run in runs) for j in range(len(data.jobs))):
         return Answered(data, NOTHING, None)
+    began = time.perf_counter()
+    less = narrowed(data, lambda thin: _known(thin, options, stop))
+    data, runs = less.data, less.data.runs
     model = build_program(data)
     compiled = Compiled(model)
-    outcome = compiled.solve(options, stop)
+    if less.known:
+        compiled.start_from_counts({compiled.column_of(model.Run[run]): 1.0 for run in less.known})
+    left = options.time_limit_s - (time.perf_counter() - began)
+    outcome = compiled.solve(replace(options, time_limit_s=max(1e-3, left)), stop)
+    outcome = _with_others(outcome, less.others_usd * _usd_per_hour(data))
     if outcome.values is None:
         return Answered(data, outcome, None, model)
-    values = compiled.rounded(outcome.values)
-    chosen = [run for run in runs if values[compiled.column_of(model.Run[run])] > 0.5]
+    chosen = _chosen(data, compiled, model, outcome.values)
     if break_ties and not data.is_shared:
         least = data.run_usd(chosen[0])
         equal = [run for run in runs if data.run_usd(run) <= least + TIE * abs(least)]
@@ -158,6 +171,36 @@ def answer(data: TrainingProgram, options: Options, stop: Stop | None = None, *,
         chosen = [min(equal, key=rank)]
     chosen.sort()
     return Answered(data, outcome, tuple(chosen), model)
+
+
+def _usd_per_hour(data: TrainingProgram) -> float:
+    """The program's unit, USD per hour over the horizon, of one USD."""
+    return next(iter(data.pools.values())).horizon_share / HOURS_PER_YEAR
+
+
+def _chosen(data: TrainingProgram, compiled: Compiled, model: Any, values: FloatArray) -> list[Run]:
+    rounded = compiled.rounded(values)
+    return [run for run in data.runs if rounded[compiled.column_of(model.Run[run])] > 0.5]
+
+
+def _known(thin: TrainingProgram, options: Options, stop: Stop | None) -> tuple[float, tuple[Run, ...]] | None:
+    """USD and runs of a plan of the thinned program; None where none was found in a fair share of the time."""
+    model = build_program(thin)
+    compiled = Compiled(model)
+    gap, seconds = max(options.gap, _KNOWN_GAP), options.time_limit_s * _KNOWN_SHARE
+    outcome = compiled.solve(replace(options, gap=gap, time_limit_s=seconds), stop)
+    if outcome.values is None:
+        return None
+    return outcome.objective / _usd_per_hour(thin), tuple(_chosen(thin, compiled, model, outcome.values))
+
+
+def _with_others(outcome: Outcome, others: float) -> Outcome:
+    """The outcome with the bound of the runs that were left out; without a plan among the rest nothing is proven."""
+    if math.isinf(others):
+        return outcome
+    if outcome.reason is Reason.INFEASIBLE:
+        return replace(outcome, reason=Reason.TIME_LIMIT)
+    return replace(outcome, bound=min(outcome.bound, others))
 
 
 def options_from(

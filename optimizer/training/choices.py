@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from optimizer.instance.model import Instance
 from optimizer.performance.factors import FloatArray
+from optimizer.training.calendar import first_period, last_period, periods_held, undominated
+from optimizer.training.fleet_price import horizon_usd
+from optimizer.training.jobs import training_workload
 from optimizer.training.options import Options
 from optimizer.training.prices import IntArray, PoolPrices
 from optimizer.training.splits import splits
@@ -26,8 +29,8 @@ FLEET_LIMITS: Final = ("power_kw", "racks", "supply", "budget_capex_usd", "budge
 _SHARES: Final = 64
 #: So many pools of a site are combined with those of others without a comparison.
 _ALL_POOLS: Final = 3
-#: Kinds of choices of each of several jobs whose cheapest, smallest and quickest are kept.
-_KINDS_SHARED: Final = 30
+#: Choices of a job alone on its fleet that are kept, beside the cheapest of each kind.
+_KEPT: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +102,20 @@ class Choices:
 
 
 def choices_of(
-    instance: Instance,
-    options: list[Options],
-    prices: dict[tuple[str, str], PoolPrices],
-    keep: int,
-    *,
-    alone_here: bool,
+    instance: Instance, options: list[Options], prices: dict[tuple[str, str], PoolPrices], *, alone_here: bool
 ) -> Choices:
-    """The cheapest choices of a job that keep every limit when the job is alone: ``keep`` of all, and of each kind.
+    """The choices of a job that keep every limit when the job is alone, of which some plan of least cost makes one.
 
-    A job alone on its fleet needs no other: its plan is the cheapest choice, and the cheapest plan without a type, a
-    format or a pool is the cheapest choice of the kinds that remain. Of jobs that share fleets the cheapest of a kind,
-    its smallest and its quickest are kept too.
+    A job alone on its fleet needs the cheapest choice of each kind: its plan is the cheapest choice, and the cheapest
+    plan without a type, a format or a pool is the cheapest choice of the kinds that remain. Of jobs that share fleets
+    every choice is kept to which no other is at least equal on the calendar (``calendar``).
     """
     blocks = [block for one in options if one.rows.size for block in _blocks(instance, one, prices)]
     broken: Counter[str] = Counter()
     alone: Counter[str] = Counter()
     considered = admissible = 0
-    found: list[tuple[float, float, int, int, int, bool]] = []
-    for number, block in enumerate(blocks):
+    passing = []
+    for block in blocks:
         kept = np.ones(block.rows.size, dtype=np.bool_)
         for column in block.passes.values():
             kept &= column
@@ -129,25 +127,51 @@ def choices_of(
                 if other != name:
                     others &= inner
             alone[name] += int((others & ~column).sum())
-        places = np.flatnonzero(kept)
-        if not places.size:
-            continue
-        places = places[np.argsort(block.usd[places], kind="stable")[:keep]]
-        days, size = block.options.rows.days[block.rows[places]], block.in_service[:, places].sum(axis=0)
-        ends = {0} if alone_here else {0, int(np.argmin(size)), int(np.argmin(days))}
+        passing.append(np.flatnonzero(kept))
+    kept_places = _cheapest(blocks, passing) if alone_here else _worth_sharing(instance, blocks, passing)
+    found = sorted((float(blocks[number].usd[place]), number, place) for number, place in kept_places)
+    chosen = tuple(blocks[number].choice(place) for _, number, place in found)
+    return Choices(chosen, considered, admissible, dict(broken), dict(alone))
+
+
+def _cheapest(blocks: list[Block], passing: list[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
+    """(block, place) of the cheapest choices of all, and of each kind."""
+    found = []
+    for number, (block, places) in enumerate(zip(blocks, passing, strict=True)):
+        places = places[np.argsort(block.usd[places], kind="stable")[:_KEPT]]
         found += [
-            (usd, float(day), int(count), number, int(place), rank in ends)
-            for rank, (usd, day, count, place) in enumerate(
-                zip(block.usd[places].tolist(), days, size, places, strict=True)
-            )
+            (usd, float(block.options.rows.days[block.rows[place]]), number, int(place), rank == 0)
+            for rank, (usd, place) in enumerate(zip(block.usd[places].tolist(), places, strict=True))
         ]
     found.sort()
-    # Of several jobs the kinds are many for a program over the calendar: the best of them.
-    kinds = len(blocks) if alone_here else _KINDS_SHARED
-    kept_kinds = list(dict.fromkeys(one[3] for one in found))[:kinds]
-    wanted = [one for rank, one in enumerate(found) if rank < keep or (one[5] and one[3] in set(kept_kinds))]
-    chosen = tuple(blocks[one[3]].choice(one[4]) for one in wanted)
-    return Choices(chosen, considered, admissible, dict(broken), dict(alone))
+    yield from ((number, place) for rank, (*_, number, place, first) in enumerate(found) if rank < _KEPT or first)
+
+
+def _worth_sharing(
+    instance: Instance, blocks: list[Block], passing: list[NDArray[np.int64]]
+) -> Iterator[tuple[int, int]]:
+    """(block, place) of the choices of which none on the same pools is at least equal."""
+    period = training_workload(instance).calendar_period_days
+    by_pools: dict[tuple[str, ...], list[int]] = {}
+    for number, block in enumerate(blocks):
+        by_pools.setdefault(tuple(one.id for one in block.prices), []).append(number)
+    for numbers in by_pools.values():
+        tables, origin = [], []
+        for number in numbers:
+            block, places = blocks[number], passing[number]
+            job, days = block.options.job, block.options.rows.days[block.rows[places]]
+            usd = block.usd[places]
+            if instance.economics.charge == "horizon":
+                for one, count in zip(block.prices, block.in_service[:, places], strict=True):
+                    if one.pool.is_bought:
+                        usd = usd - horizon_usd(one, count + one.spares(count))
+            held = periods_held(days, period)
+            latest = last_period(days, job.deadline_day, period)
+            startable = latest >= first_period(job.start_day, period)
+            columns = [*block.in_service[:, places], held, -latest, usd]
+            tables.append(np.stack([column[startable].astype(np.float64) for column in columns], axis=1))
+            origin += [(number, place) for place in places[startable].tolist()]
+        yield from (origin[row] for row in undominated(np.concatenate(tables)).tolist())
 
 
 def _blocks(instance: Instance, options: Options, prices: dict[tuple[str, str], PoolPrices]) -> Iterator[Block]:

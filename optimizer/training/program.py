@@ -4,7 +4,9 @@
     Job_Runs[j]             sum_ct Run[j,c,t] = 1
     several jobs only:
     Fleet[q] integer        servers of a pool, spares included
-    Fleet_Holds[q,t]        servers of the runs that are under way in period t <= Fleet[q]
+    Held[q,t] >= 0          servers that runs hold in period t: Held_Balance from one change to the next
+    Fleet_Holds[q,t]        Held[q,t] <= Fleet[q]
+    Whole[q,k] integer      racks, posts and other things of a fleet that come whole
     Power, racks, supply, types: rows over Fleet; Capital_Budget and Run_Budget over what is paid
 
 One job alone holds exactly its own servers, so its limits were checked choice by choice (``choices``). Bought servers
@@ -14,6 +16,7 @@ fabric tiers and discounts, one binary a segment.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,13 +32,13 @@ from pyomo.core import (
 )
 
 from constraints import TRAINING_FAMILIES
-from optimizer.costs.servers import tier_prices
 from optimizer.instance.model import Instance
 from optimizer.program import linear
+from optimizer.training.calendar import first_period, last_period, periods_held
 from optimizer.training.choices import Choice
+from optimizer.training.fleet_price import Segment, Whole, horizon_usd, segments_of, wholes_of
 from optimizer.training.jobs import Job
-from optimizer.training.orders import bends, has_discounts
-from optimizer.training.prices import RUNNING, PoolPrices
+from optimizer.training.prices import PoolPrices
 from optimizer.units import HOURS_PER_YEAR
 
 #: Key of a run: job, choice, period.
@@ -43,25 +46,17 @@ Run = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Segment:
-    """Counts of one pool at which its fleet costs ``fixed + each x count``, in yearly USD and capital."""
-
-    first: int
-    last: int
-    usd_fixed: float
-    usd_each: float
-    capital_fixed: float
-    capital_each: float
-
-
-@dataclass(frozen=True)
 class TrainingProgram:
-    """Everything that the program needs. ``choices`` by job; ``period_days`` is the step of the calendar."""
+    """Everything that the program needs. ``choices`` by job; ``period_days`` is the step of the calendar.
+
+    ``only`` these runs may be made; None: all.
+    """
 
     instance: Instance
     jobs: tuple[Job, ...]
     choices: tuple[tuple[Choice, ...], ...]
     period_days: float
+    only: frozenset[Run] | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -88,12 +83,12 @@ class TrainingProgram:
                 if not self.is_shared:
                     found[j, c, 0] = (job.start_day, 1)
                     continue
-                first = int(np.ceil(job.start_day / self.period_days - 1e-9))
-                held = int(np.ceil(choice.days / self.period_days - 1e-9))
-                last = int(np.floor((job.deadline_day - choice.days) / self.period_days + 1e-9))
+                first = first_period(job.start_day, self.period_days)
+                held = int(periods_held(np.array(choice.days), self.period_days))
+                last = int(last_period(np.array(choice.days), job.deadline_day, self.period_days))
                 for period in range(first, last + 1):
                     found[j, c, period] = (period * self.period_days, held)
-        return found
+        return found if self.only is None else {run: found[run] for run in found if run in self.only}
 
     def run_usd(self, run: Run) -> float:
         """Cost of a run: everything of the job, but for what is paid as a fleet; delay from its earliest day on."""
@@ -108,10 +103,15 @@ class TrainingProgram:
 
     def fleet_usd(self, prices: PoolPrices, total: int) -> float:
         """What a fleet of a pool is charged over the horizon."""
-        count = np.array([total])
-        terms = [term for term in prices.terms if term.component not in ("rent", *RUNNING)]
-        yearly = sum(t.usd_per_year * prices.quantity(t.quantity, count, count)[0] for t in terms)
-        return float(yearly) / prices.horizon_share
+        key = (prices.id, total)
+        if key not in self._fleet_usd:
+            self._fleet_usd[key] = float(horizon_usd(prices, np.array([total]))[0])
+        return self._fleet_usd[key]
+
+    @cached_property
+    def _fleet_usd(self) -> dict[tuple[str, int], float]:
+        """What ``fleet_usd`` gave: many runs hold fleets of one size."""
+        return {}
 
     @cached_property
     def most(self) -> dict[str, int]:
@@ -126,40 +126,6 @@ class TrainingProgram:
                 found[key] += count
         return found
 
-    def segments(self, key: str) -> tuple[Segment, ...]:
-        """Price of a pool's fleet between the steps of tiers, discounts and posts; racks rounded up are apart."""
-        prices, most = self.pools[key], self.most[key]
-        if not prices.pool.is_bought:
-            return ()
-        size = prices.pool.server_type.accelerators
-        fabrics = prices.place.setting.fabrics[prices.pool.server_type.accelerator.scale_out_gb_s]
-        steps = {1, *(tier[0] for tier in tier_prices(prices.pool.server_type))}
-        steps |= {fabric.max_accelerators // size + 1 for fabric in fabrics[:-1]}
-        if self.charges_horizon:
-            steps |= _rises(prices, most)
-        if has_discounts(prices.place.setting, prices.heat):
-            steps |= _bends(prices, most)
-        starts = sorted(step for step in steps if step <= most)
-        ends = [*(start - 1 for start in starts[1:]), most]
-        found = []
-        for first, last in zip(starts, ends, strict=True):
-            usd = [self._without_racks(prices, count) for count in (first, last)]
-            capital = [self._capital_without_racks(prices, count) for count in (first, last)]
-            each = [(pair[1] - pair[0]) / (last - first) if last > first else 0.0 for pair in (usd, capital)]
-            found.append(Segment(first, last, usd[0] - each[0] * first, each[0], capital[0] - each[1] * first, each[1]))
-        return tuple(found)
-
-    def _without_racks(self, prices: PoolPrices, total: int) -> float:
-        count = np.array([total])
-        terms = [t for t in prices.terms if t.quantity[0] != "Racks" and t.component not in RUNNING]
-        yearly = sum(t.usd_per_year * prices.quantity(t.quantity, count, count)[0] for t in terms)
-        return float(yearly) / prices.horizon_share
-
-    def _capital_without_racks(self, prices: PoolPrices, total: int) -> float:
-        count = np.array([total])
-        terms = [term for term in prices.terms if term.quantity[0] != "Racks"]
-        return float(sum(t.capital_usd * prices.quantity(t.quantity, count, count)[0] for t in terms))
-
     def paid(self, model: Any) -> list[tuple[float, Any]]:
         """Everything that is paid: (USD, variable)."""
         found = [(self.run_usd(run), model.Run[run]) for run in self.runs]
@@ -167,7 +133,7 @@ class TrainingProgram:
             pieces = self.pieces
             found += [(one.usd_each, model.InSegment[key]) for key, one in pieces.items()]
             found += [(one.usd_fixed, model.Segment[key]) for key, one in pieces.items()]
-            found += [(self.rack_usd(q)[0], model.Racks[q]) for q in dict.fromkeys(q for q, _ in pieces)]
+            found += [(one.usd, model.Whole[key]) for key, one in self.wholes.items() if one.usd]
         return found
 
     @cached_property
@@ -177,32 +143,18 @@ class TrainingProgram:
             (q, number): segment
             for q, prices in self.pools.items()
             if prices.pool.is_bought
-            for number, segment in enumerate(self.segments(q))
+            for number, segment in enumerate(segments_of(prices, self.most[q]))
         }
 
-    def rack_usd(self, q: str) -> tuple[float, float]:
-        """(USD over the horizon, capital) of one rack of a pool."""
-        terms = [one for one in self.pools[q].terms if one.quantity[0] == "Racks"]
-        yearly = sum(one.usd_per_year for one in terms) / self.pools[q].horizon_share
-        return yearly, sum(one.capital_usd for one in terms)
-
-
-def _rises(prices: PoolPrices, most: int) -> set[int]:
-    """Counts of servers at which something that comes in whole steps rises: posts, servers that manage others."""
-    found: set[int] = set()
-    counts = np.arange(1, most + 1)
-    for key in {term.quantity for term in prices.terms if term.quantity[0] in ("Posts", "ManagementServers")}:
-        amounts = prices.quantity(key, counts, counts)
-        found |= {int(count) for count in counts[1:][np.diff(amounts) > 0.0]}
-    return found
-
-
-def _bends(prices: PoolPrices, most: int) -> set[int]:
-    """Counts of servers at which a straight piece of what network and plants cost begins, discounts on them counted."""
-    counts = np.arange(1, most + 1)
-    paid = [term for term in prices.terms if term.component in ("network", "cooling") and term.capital_usd]
-    parts = [term.capital_usd * prices.quantity(term.quantity, counts, counts) for term in paid]
-    return bends(np.sum(parts, axis=0)) if parts and most > 2 else set(range(1, most + 1))
+    @cached_property
+    def wholes(self) -> dict[tuple[str, str], Whole]:
+        """What comes whole of every bought fleet, by pool and family of quantity."""
+        return {
+            (q, one.key[0]): one
+            for q, prices in self.pools.items()
+            if prices.pool.is_bought
+            for one in wholes_of(prices)
+        }
 
 
 def build_program(data: TrainingProgram) -> ConcreteModel:
@@ -235,16 +187,24 @@ def _add_fleet(model: Any, data: TrainingProgram) -> None:
         bounds=lambda _m, q: (0, data.most[q]),
         doc="servers of a pool, spares included",
     )
-    held: dict[tuple[str, int], list[tuple[float, Run]]] = {}
+    changes: dict[str, dict[int, list[tuple[float, Any]]]] = {q: {} for q in data.pools}
     for run, (_, periods) in data.runs.items():
         for part in data.choices[run[0]][run[1]].parts:
-            for period in range(run[2], run[2] + periods):
-                held.setdefault((part.prices.id, period), []).append((float(part.total), run))
+            of_pool, count = changes[part.prices.id], float(part.total)
+            of_pool.setdefault(run[2], []).append((count, model.Run[run]))
+            of_pool.setdefault(run[2] + periods, []).append((-count, model.Run[run]))
+    before = {(q, now): last for q, of_pool in changes.items() for last, now in pairwise(sorted(of_pool))}
+    held = [(q, period) for q, of_pool in changes.items() for period in sorted(of_pool)]
+    model.Held = Var(held, domain=NonNegativeReals, doc="servers of a pool that runs hold from a period on")
 
-    def holds(m: Any, q: str, period: int) -> Any:
-        return linear((count, m.Run[run]) for count, run in held[q, period]) <= m.Fleet[q]
+    def balance(m: Any, q: str, period: int) -> Any:
+        earlier = [(-1.0, m.Held[q, before[q, period]])] if (q, period) in before else []
+        return linear([(1.0, m.Held[q, period]), *earlier, *((-n, run) for n, run in changes[q][period])]) == 0.0
 
-    model.Fleet_Holds = Constraint(list(held), rule=holds, doc="the fleet holds the runs under way")
+    model.Held_Balance = Constraint(held, rule=balance, doc="runs that begin take servers, runs that end leave them")
+    model.Fleet_Holds = Constraint(
+        held, rule=lambda m, q, period: m.Held[q, period] - m.Fleet[q] <= 0.0, doc="the fleet holds the runs under way"
+    )
     _add_sites(model, data)
     instance = data.instance
     members: dict[str, list[str]] = {}
@@ -268,16 +228,21 @@ def _add_fleet(model: Any, data: TrainingProgram) -> None:
         model.Type_Limit = Constraint(expr=sum(model.TypeUsed[a] for a in members) <= most, doc="accelerator types")
 
 
+def _filled(per_server: float, fleet: Any, whole: Any) -> Any:
+    """Enough of what comes whole; in servers, so that no coefficient is small."""
+    return fleet - whole / per_server <= 0.0 if per_server else whole >= 0.0
+
+
 def _add_sites(model: Any, data: TrainingProgram) -> None:
     """Power and racks of each site, over all servers that stand there."""
     bought = [q for q, prices in data.pools.items() if prices.pool.is_bought]
     places = {data.pools[q].place.name: data.pools[q].place for q in bought}
     here = {name: [q for q in bought if data.pools[q].place.name == name] for name in places}
-    model.Racks = Var(bought, domain=NonNegativeIntegers, doc="racks of a pool")
-    model.Rack_Fill = Constraint(
-        bought,
-        rule=lambda m, q: m.Fleet[q] - data.pools[q].pool.per_rack * m.Racks[q] <= 0.0,
-        doc="servers fill racks",
+    model.Whole = Var(list(data.wholes), domain=NonNegativeIntegers, doc="racks, posts, managing servers of a pool")
+    model.Whole_Fill = Constraint(
+        list(data.wholes),
+        rule=lambda m, q, family: _filled(data.wholes[q, family].per_server, m.Fleet[q], m.Whole[q, family]),
+        doc="servers need their share of what comes whole",
     )
 
     def power(m: Any, name: str) -> Any:
@@ -286,7 +251,7 @@ def _add_sites(model: Any, data: TrainingProgram) -> None:
         return linear((float(data.pools[q].power_kw(1)) / limit, m.Fleet[q]) for q in here[name]) <= 1.0
 
     def racks(m: Any, name: str) -> Any:
-        return sum(m.Racks[q] for q in here[name]) <= places[name].site.racks
+        return sum(m.Whole[q, "Racks"] for q in here[name]) <= places[name].site.racks
 
     capped = [name for name, place in places.items() if place.site.power_kw is not None]
     model.Power_Limit = Constraint(capped, rule=power, doc="power at the meter fits the site")
@@ -297,7 +262,7 @@ def _add_sites(model: Any, data: TrainingProgram) -> None:
 def _add_fleet_price(model: Any, data: TrainingProgram) -> None:
     """Segments of the price of fleets, where fleets are paid or capital is limited; the row of the capital budget."""
     limit = data.instance.economics.budget_capex_usd
-    if not data.charges_horizon and limit is None:
+    if not data.pieces or (not data.charges_horizon and limit is None):
         return
     pieces = data.pieces
     model.InSegment = Var(list(pieces), domain=NonNegativeReals, doc="servers of a fleet in a segment of its price")
@@ -315,10 +280,16 @@ def _add_fleet_price(model: Any, data: TrainingProgram) -> None:
     model.Segment_One = Constraint(
         list(own), rule=lambda m, q: sum(m.Segment[key] for key in own[q]) <= 1.0, doc="one segment"
     )
+    posted = {key: one.least for key, one in data.wholes.items() if one.least}
+    model.Whole_Least = Constraint(
+        list(posted),
+        rule=lambda m, q, family: m.Whole[q, family] >= posted[q, family] * sum(m.Segment[key] for key in own[q]),
+        doc="posts that a fleet of any size needs",
+    )
     if limit is not None:
         spent = [
             *((one.capital_each / limit, model.InSegment[key]) for key, one in pieces.items()),
             *((one.capital_fixed / limit, model.Segment[key]) for key, one in pieces.items()),
-            *((data.rack_usd(q)[1] / limit, model.Racks[q]) for q in own),
+            *((one.capital_usd / limit, model.Whole[key]) for key, one in data.wholes.items() if one.capital_usd),
         ]
         model.Capital_Budget = Constraint(expr=linear(spent) <= 1.0, doc="capital at the start")

@@ -7,10 +7,7 @@ from dataclasses import replace
 from optimizer.plan import Plan, RunnerUp
 from optimizer.solver import Options, Reason
 from optimizer.training.answer import Searched, Stop, answer
-from optimizer.training.choices import Choice
 from optimizer.training.extract import make_plan
-
-Keeps = Callable[[Choice], bool]
 
 
 def runners_up(
@@ -18,14 +15,16 @@ def runners_up(
 ) -> tuple[RunnerUp, ...]:
     """One row for each accelerator, format, cooling option, way of sourcing and method in use, cheapest first."""
     rows = []
-    for name, keeps in _uses(plan):
+    for name, less in _uses(searched, plan):
         left = deadline - time.perf_counter()
         if left <= 0.0 or (stop is not None and stop()):
             break
-        found = answer(searched.program(keeps), replace(options, time_limit_s=left), stop, break_ties=False)
+        others = less()
+        found = answer(others.program(), replace(options, time_limit_s=left), stop, break_ties=False)
         if found.runs is None:
             if found.outcome.reason is Reason.INFEASIBLE:
-                reason = "nothing else was kept that meets every limit"
+                allowed = others.prices and all(others.options)
+                reason = "nothing else meets every limit" if allowed else "the instance allows nothing else"
                 rows.append(
                     RunnerUp(without=name, summary="no plan", usd_per_hour=None, extra_fraction=None, reason=reason)
                 )
@@ -44,37 +43,24 @@ def runners_up(
     return tuple(sorted(rows, key=lambda row: (row.usd_per_hour is None, row.usd_per_hour or 0.0, row.without)))
 
 
-def _uses(plan: Plan) -> Iterator[tuple[str, Keeps]]:
+def _uses(searched: Searched, plan: Plan) -> Iterator[tuple[str, Callable[[], Searched]]]:
+    """What the plan uses, each with the search that does without it, its choices made anew from what remains."""
     assert plan.training is not None
     jobs = plan.training.jobs
+
+    def without(kind: str, name: str) -> Callable[[], Searched]:
+        return lambda: searched.without(frozenset({(kind, name)}))
+
     for key in sorted({job.accelerator for job in jobs}):
-        yield f"accelerator {key}", _without_accelerator(key)
+        yield f"accelerator {key}", without("accelerators", key)
     for key in sorted({job.precision for job in jobs}):
-        yield f"format {key}", _without_format(key)
+        yield f"format {key}", without("schemes", key)
     for key in sorted({group.cooling for group in plan.servers if group.cooling is not None}):
-        yield f"cooling {key}", _without_cooling(key)
+        yield f"cooling {key}", without("cooling", key)
     for key in sorted({group.sourcing for group in plan.servers}):
-        yield f"sourcing {key}", _without_sourcing(key)
+        yield f"sourcing {key}", without("sourcing", key)
     if any(job.method != "one_site" for job in jobs):
-        yield "training over several sites", lambda choice: choice.options.group is None
-
-
-def _without_accelerator(key: str) -> Keeps:
-    return lambda choice: choice.options.server_type.accelerator.id != key
-
-
-def _without_format(key: str) -> Keeps:
-    return lambda choice: choice.options.precision != key
-
-
-def _without_cooling(key: str) -> Keeps:
-    return lambda choice: all(
-        part.prices.pool.cooling is None or part.prices.pool.cooling.id != key for part in choice.parts
-    )
-
-
-def _without_sourcing(key: str) -> Keeps:
-    return lambda choice: all(part.prices.pool.sourcing != key for part in choice.parts)
+        yield "training over several sites", searched.on_one_site
 
 
 def summary(plan: Plan) -> str:

@@ -297,3 +297,21 @@ def test_loss_by_distance_is_that_of_published_runs() -> None:
     for row in rows:
         share = 1.0 - evaluate.LOSS_PER_KM * float(row["distance_km"])
         assert float(row["throughput_share_low"]) - 0.01 <= share <= float(row["throughput_share_high"]) + 0.01
+
+
+def test_next_best_of_several_jobs_is_the_best_without_that_thing() -> None:
+    """Held against solving the instance with the thing left out of its choices."""
+    value = two_jobs(economics__charge="horizon")
+    value["choices"]["sourcing"] = ["buy", "on_demand"]
+    plan = solved(value)
+    rows = {row.without: row for row in plan.runners_up}
+    assert rows["sourcing on_demand"].usd_per_hour is not None
+    value["choices"]["sourcing"] = ["buy"]
+    assert rows["sourcing on_demand"].usd_per_hour == pytest.approx(solved(value).bill.usd_per_hour, rel=2e-6)
+    assert rows["accelerator h100-80gb-sxm"].reason == "the instance allows nothing else"
+
+
+def test_a_capital_budget_where_everything_is_rented() -> None:
+    value = two_jobs(economics__budget_capex_usd=1e6)
+    value["choices"]["sourcing"] = ["on_demand"]
+    assert solved(value).bill.capital_usd == 0.0
