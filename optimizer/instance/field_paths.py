@@ -2,7 +2,7 @@
 
 Paths are those of messages and docs: ``targets.tpot_ms``, ``economics.prices.h100-80gb-sxm.server_usd``,
 ``workload.classes[0].demand.requests_per_s``. An entry of a list that has a name also goes by it
-(``workload.classes.chat.request.input_tokens``); a catalogue id also by its alias.
+(``workload.classes.chat.request.input_tokens``, ``workload.classes[chat]...``); a catalogue id also by its alias.
 """
 
 import re
@@ -10,8 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from optimizer.errors import InputError, Problem
 from optimizer.instance import known, schema
+from optimizer.instance.documents import document_of as document_of
+from optimizer.instance.documents import from_document as from_document
+from optimizer.instance.documents import problems_in as problems_in
+from optimizer.instance.documents import replaced as replaced
+from optimizer.instance.list_entries import entry_index, entry_paths, meant_entry
 from optimizer.instance.positions import Path
 from optimizer.instance.problems import field_name, nearest, shown
 
@@ -23,7 +27,8 @@ Schema = Mapping[str, Any]
 #: Fields that describe the file and not the cluster.
 _NOT_MOVED: Final = frozenset({"$schema", "format_version", "name", "story"})
 
-_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]*)\"\]")
+#: A name after a dot, or in brackets a number, a text in quotes, or a plain name.
+_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[\"([^\"]*)\"\]|\[([^\[\]\"]+)\]")
 
 
 class UnknownFieldError(ValueError):
@@ -80,36 +85,68 @@ def find_field(instance: "Instance", path: str) -> FieldPath:
     ------
     UnknownFieldError: no instance has it, or it is a section and no field; says the nearest name.
     """
-    document = document_of(instance)
-    steps: list[str | int] = []
-    options: list[Schema] = [schema.committed()]
-    unit, description, source = "", "", ""
-    is_optional = False
-    value: Any = document
-    for text in _split(path):
-        options = _open(options, value)
-        step, chosen = _step(text, options, value, tuple(steps), document)
-        steps.append(step)
-        value = _inner(value, step)
-        unit = str(chosen.get("unit", unit))
-        description, source = str(chosen.get("description", "")), str(chosen.get("default_source", ""))
-        options = list(_alternatives(chosen))
-        is_optional = "default" in chosen or any(one.get("type") == "null" for one in options)
-    found = _leaf(tuple(steps), options, unit, description, source, is_optional=is_optional)
+    place = _place(instance, path)
+    found = _leaf(
+        place.steps, place.options, place.unit, place.description, place.source, is_optional=place.is_optional
+    )
     if found is None:
-        inside = [name for name in _names_below(options) if name]
+        inside = [name for name in _names_below(place.options) if name]
         raise UnknownFieldError(
-            f"the section {field_name(tuple(steps))}" if steps else "an empty path",
+            f"the section {field_name(place.steps)}" if place.steps else "an empty path",
             "must be a field",
             f"It has {', '.join(inside[:12])}" if inside else "",
         )
     return found
 
 
-def document_of(instance: "Instance") -> dict[str, Any]:
-    """An instance as JSON objects and lists, with what the planner stated and no defaults."""
-    document: dict[str, Any] = instance.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return document
+def entries_at(instance: "Instance", path: str) -> tuple[str, ...] | None:
+    """Paths of the entries of a list; None where a path names a section that is keyed by rows of the catalogue.
+
+    Raises
+    ------
+    UnknownFieldError: it names neither, so that ``*`` stands for nothing below it.
+    """
+    place = _place(instance, path)
+    if any("items" in one for one in _open(place.options, place.value)):
+        return tuple(entry_paths(place.steps, place.value if isinstance(place.value, list) else []))
+    if any(isinstance(one.get("additionalProperties"), Mapping) for one in place.options):
+        return None
+    allowed = "must stand for entries of a list or rows of the catalogue, as in economics.prices.*"
+    inside = _names_below(place.options)
+    raise UnknownFieldError(f"{path}.*", allowed, f"{path} has {', '.join(inside[:12])}" if inside else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What stands at a path: its steps, the schemas of what may be there, the value at hand."""
+
+    steps: Path
+    options: list[Schema]
+    value: Any
+    unit: str = ""
+    description: str = ""
+    source: str = ""
+    is_optional: bool = False
+
+
+def _place(instance: "Instance", path: str) -> _Place:
+    document = document_of(instance)
+    place = _Place((), [schema.committed()], document)
+    texts = _split(path)
+    for number, text in enumerate(texts):
+        options, rest = _open(place.options, place.value), texts[number + 1 :]
+        step, chosen = _step(text, options, place.value, place.steps, document, rest)
+        inner = list(_alternatives(chosen))
+        place = _Place(
+            steps=(*place.steps, step),
+            options=inner,
+            value=_inner(place.value, step),
+            unit=str(chosen.get("unit", place.unit)),
+            description=str(chosen.get("description", "")),
+            source=str(chosen.get("default_source", "")),
+            is_optional="default" in chosen or any(one.get("type") == "null" for one in inner),
+        )
+    return place
 
 
 def stated_value(instance: "Instance", field: FieldPath) -> Any:
@@ -127,25 +164,6 @@ def stated_value(instance: "Instance", field: FieldPath) -> Any:
     return value
 
 
-def replaced(document: dict[str, Any], steps: Path, value: Any) -> dict[str, Any]:
-    """A copy of a document with another value at a path; None takes the key away. Nothing that is shared is changed."""
-    copied: dict[str, Any] = _replaced(document, steps, value)
-    return copied
-
-
-def _replaced(document: Any, steps: Path, value: Any) -> Any:
-    copy: Any = list(document) if isinstance(document, list) else dict(document)
-    first, *rest = steps
-    if rest:
-        inner = copy[first] if (isinstance(first, int) or first in copy) else {}
-        copy[first] = _replaced(inner if isinstance(inner, dict | list) else {}, tuple(rest), value)
-    elif value is None and isinstance(copy, dict):
-        copy.pop(first, None)
-    else:
-        copy[first] = value
-    return copy
-
-
 def with_values(instance: "Instance", values: Mapping[FieldPath, Any], *, told_as: str = "") -> "Instance":
     """A valid instance with other values at some fields; None takes a field away, so that its default holds.
 
@@ -157,45 +175,6 @@ def with_values(instance: "Instance", values: Mapping[FieldPath, Any], *, told_a
     for field, value in values.items():
         document = replaced(document, field.steps, value)
     return from_document(document, told_as=told_as or instance.name)
-
-
-def from_document(document: dict[str, Any], *, told_as: str) -> "Instance":
-    """The instance of a document; InputError with every problem where it is none."""
-    import json
-
-    from pydantic import ValidationError
-
-    from optimizer.instance.model import Instance
-
-    try:
-        return Instance.model_validate_json(json.dumps(document))
-    except ValidationError as error:
-        found = problems_in(document, told_as)
-        if not found:
-            text = "; ".join(str(one["msg"]).removeprefix("Value error, ") for one in error.errors())
-            found = (Problem("E-INSTANCE-020", told_as, found="values that do not go together", allowed=text),)
-        raise InputError(found) from None
-
-
-def problems_in(document: dict[str, Any], told_as: str) -> tuple[Problem, ...]:
-    """Every fault of a document that could be told from the file itself: types, ranges, rules, unknown names."""
-    from optimizer.instance.checking import Checker
-
-    checker = Checker(schema.committed())
-    found = list(checker.check(document, "Instance"))
-    rows = document.get("catalog")
-    found += known.unknown_names(document, rows if isinstance(rows, Mapping) else {}, checker.is_sound)
-    return tuple(
-        Problem(
-            one.code,
-            told_as,
-            field=field_name(one.name or one.path),
-            found=one.found,
-            allowed=one.allowed,
-            fix=one.fix,
-        )
-        for one in found
-    )
 
 
 def known_fields(instance: "Instance | None" = None) -> Iterator[FieldPath]:
@@ -301,7 +280,7 @@ def _inner(value: Any, step: str | int) -> Any:
 
 
 def _step(
-    text: str, options: list[Schema], value: Any, above: Path, document: Mapping[str, Any]
+    text: str, options: list[Schema], value: Any, above: Path, document: Mapping[str, Any], after: list[str]
 ) -> tuple[str | int, Schema]:
     """The step that a text means at a place, and the schema of what is there."""
     for option in options:
@@ -318,7 +297,7 @@ def _step(
                 )
             return key, rest
         if "items" in option:
-            return _index(text, value, above), option["items"]
+            return _index(text, value, above, option["items"], after), option["items"]
     names = _names_below(options)
     where = field_name(above)
     home = "" if nearest(text, names) else _home(text)
@@ -333,17 +312,29 @@ def _step(
     )
 
 
-def _index(text: str, value: Any, above: Path) -> int:
+def _index(text: str, value: Any, above: Path, item: Schema, after: list[str]) -> int:
     members = value if isinstance(value, list) else []
-    names = [str(one["name"]) for one in members if isinstance(one, Mapping) and "name" in one]
-    names += [str(one["id"]) for one in members if isinstance(one, Mapping) and "id" in one and "name" not in one]
-    if text in names:
-        return names.index(text)
-    if text.isdigit() and int(text) < len(members):
-        return int(text)
-    where = field_name(above)
-    has = f"It has {len(members)}: {', '.join(names)}" if names else f"It has {len(members)} entries, counted from 0"
-    raise UnknownFieldError(f"{where}[{text}]", f"must be an entry of {where}", has if members else "It is empty")
+    index = entry_index(text, members)
+    if index is not None:
+        return index
+    where, inside = field_name(above), _names_below(list(_alternatives(item)))
+    # A word that is a field of an entry means that the entry was left out.
+    after = [text, *after] if text in inside else after
+    fix = meant_entry(text, members, above, inside, after) if members else _without_list(above, after)
+    allowed = f"must be an entry of {where}" if members else f"must be an entry of {where}, of which there is none"
+    raise UnknownFieldError(f"{where}[{text}]", allowed, fix)
+
+
+def _without_list(above: Path, after: list[str]) -> str:
+    """The same field where no list has it: beside the list, or in a section of the instance."""
+    for home in (above[:-1], ()):
+        options: list[Schema] = [schema.committed()]
+        for step in (*home, *after):
+            known_here = [one.get("properties", {}) for one in _open(options, None)]
+            options = [inner for one in known_here if step in one for inner in _alternatives(one[str(step)])]
+        if after and options:
+            return f"Did you mean {field_name((*home, *after))}?"
+    return ""
 
 
 def _names_below(options: list[Schema]) -> list[str]:

@@ -28,6 +28,7 @@ from optimizer.instance.field_paths import (
     FieldPath,
     UnknownFieldError,
     document_of,
+    entries_at,
     find_field,
     problems_in,
     replaced,
@@ -184,18 +185,23 @@ def _axis(instance: Instance, text: str, *, linked: bool) -> Axis:
 
 
 def _fields(instance: Instance, path: str) -> tuple[FieldPath, ...]:
-    before, star, after = path.partition("*")
+    before, star, after = path.replace("[*]", ".*").partition("*")
     if not star:
         return (find_field(instance, path),)
     if "*" in after:
         raise BadSpecError(shown(path), "must have one * at most", number=302)
-    fields = []
-    for key in ids_in_use(instance, before.rstrip(".")):
-        field = find_field(instance, f"{before}{key}{after}")
-        if current_value(instance, field) is not None:
-            fields.append(field)
-    if not fields:
+    section = before.rstrip(".")
+    entries = entries_at(instance, section)
+    if entries is None:
+        names = tuple(f"{section}.{key}{after}" for key in ids_in_use(instance, section))
         allowed = "must have a value for some accelerator or cooling option of the search"
+    else:
+        # Of an empty list the error says where the field is instead.
+        names = tuple(f"{entry}{after}" for entry in entries) or (path,)
+        allowed = f"must have a value for some entry of {section}"
+    fields = [find_field(instance, name) for name in names]
+    fields = [field for field in fields if current_value(instance, field) is not None]
+    if not fields:
         raise BadSpecError(shown(path), allowed, number=302)
     return tuple(fields)
 

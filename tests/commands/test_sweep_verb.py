@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.shell_completion import ShellComplete
 
 from optimizer.commands.app import app
 from optimizer.commands.field_completion import complete_vary
@@ -109,3 +110,26 @@ def test_paths_and_words_are_completed(instance: str) -> None:
     assert names == ["targets.tpot_ms="]
     words = [one.value for one in complete_vary(ctx, parameter, "workload.engine=vllm,s")]
     assert words == ["workload.engine=vllm,sglang"]
+
+
+def completed(*typed: str) -> list[str]:
+    """What the shell offers for the last word typed after ``optimize sweep``."""
+    *before, incomplete = typed
+    found = ShellComplete(app, {}, "optimize", "_OPTIMIZE_COMPLETE").get_completions(["sweep", *before], incomplete)
+    return [one.value for one in found]
+
+
+def test_the_shell_completes_fields_of_the_instance_at_hand(tmp_path: Path) -> None:
+    request = {"input_tokens": 500, "output_tokens": 100}
+    classes = [{"name": name, "request": request, "demand": {"requests_per_s": 9.0}} for name in ("chat", "batch")]
+    document = document_of(small())
+    document["workload"] = {"model": "llama-3.1-8b", "classes": classes}
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    for begun in ("workload.classes.batch.", "workload.classes[1].", "workload.classes.*."):
+        assert completed(str(path), "--vary", f"{begun}demand.req") == [f"{begun}demand.requests_per_s="]
+    assert completed(str(path), "--jobs", "1", "--vary", "economics.prices.*.ser") == ["economics.prices.*.server_usd="]
+    assert "workload.classes.chat.request.input_tokens=" in completed(str(path), "--vary", "workload.cl")
+    assert completed(str(path), "--vary", "workload.engine=s") == ["workload.engine=sglang"]
+    assert completed("nowhere.json", "--vary", "targets.tp") == ["targets.tpot_ms="]
+    assert completed("--vary", "targets.*") == []

@@ -15,7 +15,9 @@ from optimizer.instance.field_paths import (
     stated_value,
     with_values,
 )
+from optimizer.instance.list_entries import entry_index, entry_names, entry_paths, spelled
 from optimizer.instance.model import Instance
+from tests.studies.small import small
 
 CONTENT: dict[str, Any] = {
     "name": "two classes",
@@ -68,8 +70,15 @@ def test_field_is_found(instance: Instance, path: str, name: str, unit: str, val
         ("target.tpot_ms", "Did you mean targets?"),
         ("tpot_ms", "Did you mean targets.tpot_ms?"),
         ("economics.prices.h100-80gb-smx.server_usd", "Did you mean h100-80gb-sxm?"),
-        ("workload.classes.chatt.request.input_tokens", "It has 2: chat, batch"),
-        ("workload.classes[2].request.input_tokens", "It has 2: chat, batch"),
+        ("workload.classes.chatt.request.input_tokens", "Did you mean workload.classes.chat.request.input_tokens?"),
+        (
+            "workload.classes[2].request.input_tokens",
+            "It has workload.classes.chat, workload.classes.batch; workload.classes.* stands for all of them",
+        ),
+        (
+            "workload.classes.request.input_tokens",
+            "Name the entry: workload.classes.chat.request.input_tokens, or all of them: workload.classes.*.request",
+        ),
         ("targets", "It has tpot_ms"),
         ("name", "It has workload"),
         ("", "It has workload"),
@@ -81,6 +90,47 @@ def test_path_that_is_none_is_told_with_the_nearest(instance: Instance, path: st
     with pytest.raises(UnknownFieldError) as told:
         find_field(instance, path)
     assert told.value.fix.startswith(fix)
+
+
+@pytest.mark.parametrize(
+    ("path", "fix"),
+    [
+        ("workload.classes.chat.demand.requests_per_s", "Did you mean workload.demand.requests_per_s?"),
+        ("workload.classes[0].request.input_tokens", "Did you mean workload.request.input_tokens?"),
+        ("workload.classes.demand.requests_per_s", "Did you mean workload.demand.requests_per_s?"),
+        ("workload.classes.chat.targets.tpot_ms", "Did you mean targets.tpot_ms?"),
+        ("workload.classes.chat.nothing", ""),
+    ],
+)
+def test_an_entry_of_a_list_that_is_not_written_is_told_with_the_field_beside_it(path: str, fix: str) -> None:
+    with pytest.raises(UnknownFieldError) as told:
+        find_field(small(), path)
+    assert told.value.allowed == "must be an entry of workload.classes, of which there is none"
+    assert told.value.fix == fix
+
+
+def test_entries_go_by_number_or_name_in_brackets_or_after_a_dot(instance: Instance) -> None:
+    paths = [
+        f"workload.classes{step}.demand.requests_per_s" for step in ("[1]", ".1", ".batch", "[batch]", '["batch"]')
+    ]
+    assert {find_field(instance, path).steps for path in paths} == {
+        ("workload", "classes", 1, "demand", "requests_per_s")
+    }
+
+
+def test_every_known_field_is_found_as_a_planner_writes_it(instance: Instance) -> None:
+    document = document_of(instance)
+    for field in known_fields(instance):
+        assert find_field(instance, spelled(field.steps, document)) == field
+
+
+def test_entries_without_a_name_of_their_own_go_by_number() -> None:
+    members: list[Any] = [{"name": "a"}, {"name": "a"}, {}, {"id": "x.y"}, 3]
+    above = ("catalog", "accelerators")
+    assert entry_names(members) == ["a", "a", "", "x.y", ""]
+    assert entry_paths(above, members)[:3] == [f"catalog.accelerators[{at}]" for at in range(3)]
+    assert entry_paths(above, members)[3] == 'catalog.accelerators["x.y"]'
+    assert [entry_index(text, members) for text in ("a", "1", "x.y", "4", "5", "")] == [0, 1, 3, 4, None, None]
 
 
 def test_every_known_field_is_found_by_its_own_name(instance: Instance) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from optimizer.catalog import load_catalog
 from optimizer.errors import CODES, UsageProblems
+from optimizer.instance.field_paths import document_of, from_document
+from optimizer.instance.model import Instance
 from optimizer.studies.ranges import case_count, case_points, read_axes, read_axis
 from tests.studies.small import small
 
@@ -152,3 +154,50 @@ def test_more_cases_than_anyone_reads_are_refused() -> None:
     axes = read_axes(small(), ["targets.tpot_ms=1:2:2000", "site.power_kw=1:2:2000"])
     with pytest.raises(UsageProblems, match="E-SWEEP-306"):
         case_count(axes)
+
+
+def two_classes() -> Instance:
+    """Two classes of one request, the second with a target of its own."""
+    request = {"input_tokens": 500, "output_tokens": 100}
+    document = document_of(small())
+    document["workload"] = {
+        "model": "llama-3.1-8b",
+        "classes": [
+            {"name": "chat", "request": request, "demand": {"requests_per_s": 100.0}},
+            {"name": "batch", "request": request, "demand": {"requests_per_s": 60.0}, "targets": {"ttft_ms": 3000}},
+        ],
+    }
+    return from_document(document, told_as="two classes")
+
+
+@pytest.mark.parametrize("star", [".*", "[*]"])
+def test_a_star_stands_for_every_entry_of_a_list(star: str) -> None:
+    axis = read_axis(two_classes(), f"workload.classes{star}.demand.requests_per_s=x0.5,x1")
+    assert [field.steps[2] for field in axis.fields] == [0, 1]
+    assert axis.values == ((50, 30), (100, 60))
+    assert axis.points == ("x0.5", "x1")
+    own = read_axis(two_classes(), f"workload.classes{star}.targets.ttft_ms=4000,5000")
+    assert [field.steps[2] for field in own.fields] == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("workload.classes.*.targets.latency_ms=5", "must have a value for some entry of workload.classes"),
+        ("targets.*=5", "must stand for entries of a list or rows of the catalogue, as in economics.prices.*"),
+        ("workload.clases.*.demand.requests_per_s=5", "Did you mean workload.classes?"),
+        ("economics.prices.*.server_us=5", "server_usd"),
+    ],
+)
+def test_a_star_that_stands_for_nothing_is_told(text: str, told: str) -> None:
+    with pytest.raises(UsageProblems) as refused:
+        read_axis(two_classes(), text)
+    (problem,) = refused.value.problems
+    assert problem.code == "E-SWEEP-302"
+    assert told in str(problem)
+
+
+def test_a_star_over_a_list_that_is_not_written_is_told_with_the_field_beside_it() -> None:
+    with pytest.raises(UsageProblems) as refused:
+        read_axis(small(), "workload.classes.*.demand.requests_per_s=x1")
+    assert "Did you mean workload.demand.requests_per_s?" in str(refused.value.problems[0])

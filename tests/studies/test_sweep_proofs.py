@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,8 @@ def test_two_classes_whose_demand_moves_together() -> None:
     found = sweep(instance, vary, linked=True)
     same_answers(found, sweep(instance, vary, linked=True, reuse=False))
     assert found.solved < found.count
+    all_at_once = sweep(instance, ["workload.classes.*.demand.requests_per_s=x0.8..x1.2:15"])
+    assert [replace(row, values=()) for row in all_at_once.rows] == [replace(row, values=()) for row in found.rows]
     alone = sweep(instance, vary[:1])
     same_answers(alone, sweep(instance, vary[:1], reuse=False))
 
