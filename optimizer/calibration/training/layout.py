@@ -132,7 +132,8 @@ def chosen_layout(row: TrainingRow, calibration: TrainingCalibration) -> tuple[L
     if found is None:
         return None, (), "no layout divides the model, the batch and the accelerators"
     micro = np.maximum(np.ceil(row.sequences / (found.data_parallel * found.micro_batch)), 1.0)
-    use = memory_use(row.model, found, sequence_length=row.sequence, micro_batches=micro)
+    fused = row.traits.fused_loss
+    use = memory_use(row.model, found, sequence_length=row.sequence, micro_batches=micro, fused_loss=fused)
     fits = use.total_gib <= row.accelerator.memory_gib
     if not fits.any():
         fits = can_fit(row.model, found, row.accelerator.memory_gib, sequence_length=row.sequence, micro_batches=micro)

@@ -146,7 +146,12 @@ def _predicted(
     work = row_work(row, layout)
     micro, early = work.micro_batches, row.traits.family == "early"
     use = memory_use(
-        model, layout, sequence_length=row.sequence, micro_batches=micro, keeps_scores=early and row.recompute != 2
+        model,
+        layout,
+        sequence_length=row.sequence,
+        micro_batches=micro,
+        keeps_scores=early and row.recompute != 2,
+        fused_loss=row.traits.fused_loss,
     ).total_gib[0]
     weight = 2.0 if precision_of(row.precision) == "bf16" else 1.0
     runs = can_fit(

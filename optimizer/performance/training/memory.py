@@ -36,7 +36,8 @@ class StateBytes:
 
 #: Optimizer-state schemes by name; ``adam`` is Megatron's with FP32 gradients (18 B), ``adam_bf16_gradients`` ZeRO's
 #: count and NVIDIA's recipes (16 B), ``adam_two_gradients`` that of fp16 and of DeepSpeed's bf16 in 2022 (20 B),
-#: ``adam_bf16_moments`` DeepSeek-V3's (14 B with 16-bit weights).
+#: ``adam_bf16_moments`` DeepSeek-V3's (14 B with 16-bit weights), ``adam_8bit`` also what 16-bit moments and masters
+#: kept as 16-bit remainders take (Transformer Engine's FusedAdam in NeMo AutoModel).
 STATES: Final[Mapping[str, StateBytes]] = MappingProxyType(
     {
         "adam": StateBytes(2.0, 4.0, 12.0),
@@ -54,6 +55,9 @@ FIXED_GIB: Final = 3.0
 FRAGMENTATION_FACTOR: Final = 1.1
 #: Bytes an element of logits: 16-bit ones, their FP32 copy, the gradient, and half of it for the softmax in flight.
 _LOGIT_BYTES: Final = 12.0
+#: The same with a fused loss, which leaves its FP32 softmax and the gradient in one place beside the 16-bit logits
+#: (Megatron-Core's vocab-parallel cross entropy, Transformer Engine's, flash-attention's of LLM Foundry).
+_FUSED_LOGIT_BYTES: Final = 6.0
 #: Bytes a parameter of 32-bit gradients beside 16-bit ones.
 _WHOLE_GRADIENTS: Final = 4.0
 #: The least that a run can do with: 16-bit gradients and moments, weights in the format of the products, activations
@@ -95,7 +99,9 @@ def _states(
     # With a pipeline, gathered weights and whole gradients (32 bits beside the 16-bit ones) stay until the step's end.
     staged = (lay.zero_stage == 3) & (p > 1)
     for parameters, ranks in ((dense, copies), (routed, expert_copies)):
-        held = np.where(staged, state.weights + state.gradients + whole_gradients, 0.0)
+        # What has one copy is not reduced: its gradient is the whole one.
+        whole = np.where(ranks > 1.0, whole_gradients, 0.0)
+        held = np.where(staged, state.weights + state.gradients + whole, 0.0)
         for stage, each in ((3, state.weights), (2, state.gradients), (1, state.optimizer)):
             part = np.where(lay.zero_stage >= stage, each / ranks, each)
             held = held + np.where(staged & (stage > 1), 0.0, part)
@@ -131,21 +137,31 @@ def memory_use(
     micro_batches: FloatArray,
     optimizer_state: str = "adam_bf16_gradients",
     keeps_scores: bool = False,
+    fused_loss: bool = False,
 ) -> MemoryUse:
-    """Memory by what holds it. ``keeps_scores``: attention is not fused (software of 2021-22)."""
+    """Memory by what holds it.
+
+    ``keeps_scores``: attention is not fused (software of 2021-22); ``fused_loss``: the loss is one kernel over logits.
+    """
     lay = layouts
     states = _states(model, lay, STATES[optimizer_state])
-    activations, logits = _activations(model, lay, sequence_length, micro_batches, keeps_scores)
+    each = _FUSED_LOGIT_BYTES if fused_loss else _LOGIT_BYTES
+    activations, logits = _activations(model, lay, sequence_length, micro_batches, keeps_scores, each)
     return MemoryUse(
         states * FRAGMENTATION_FACTOR / _GIB,
         activations * FRAGMENTATION_FACTOR / _GIB,
-        logits * _LOGIT_BYTES / _GIB,
+        logits * each / _GIB,
         np.full(lay.size, FIXED_GIB),
     )
 
 
 def _activations(
-    model: TrainingModel, lay: Layouts, sequence_length: float, micro_batches: FloatArray, keeps_scores: bool
+    model: TrainingModel,
+    lay: Layouts,
+    sequence_length: float,
+    micro_batches: FloatArray,
+    keeps_scores: bool,
+    logit_bytes: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Bytes of activations, and elements of logits beyond what the last stage has less than the first."""
     p, v = lay.pipeline_parallel, lay.virtual_stages
@@ -160,7 +176,7 @@ def _activations(
     anew = np.where(lay.recompute == 2, tokens * activation_bytes_per_token(model, none, scores), 0.0)
     activations = model.layers * layer * flight + anew
     # The last stage holds one micro-batch in flight where the first holds p: the logits stand in the room between.
-    room = model.layers * layer * (flight - 1.0 / p) / _LOGIT_BYTES
+    room = model.layers * layer * (flight - 1.0 / p) / logit_bytes
     logits = tokens * model.vocabulary / lay.tensor_parallel
     return activations, np.maximum(logits - np.where(p > 1, room, 0.0), 0.0)
 
@@ -173,6 +189,7 @@ def memory_gib(
     micro_batches: FloatArray,
     optimizer_state: str = "adam_bf16_gradients",
     keeps_scores: bool = False,
+    fused_loss: bool = False,
 ) -> FloatArray:
     """Peak GiB of the fullest accelerator of each layout."""
     return memory_use(
@@ -182,6 +199,7 @@ def memory_gib(
         micro_batches=micro_batches,
         optimizer_state=optimizer_state,
         keeps_scores=keeps_scores,
+        fused_loss=fused_loss,
     ).total_gib
 
 

@@ -87,6 +87,11 @@ class StackTraits:
     early_flash: bool
     tuned: bool
 
+    @property
+    def fused_loss(self) -> bool:
+        """The loss is one kernel over the logits: all software but that of 2021-22 and plain PyTorch (torchtitan)."""
+        return self.family != "early" and self.line != "torchtitan"
+
 
 def stack_traits(name: str, generation: str = "") -> StackTraits:
     """Traits of a stack's name; ``early`` software never ran on accelerators after ampere."""

@@ -122,7 +122,7 @@ def predict_step(
     rate = sequences * sequence_length / step
     tflops = rate * flop_per_token(model, sequence_length, "causal") / layouts.accelerators / _TERA
     shape: dict[str, Any] = {"sequence_length": sequence_length, "micro_batches": micro}
-    used = memory_gib(model, layouts, optimizer_state=optimizer_state, **shape)
+    used = memory_gib(model, layouts, optimizer_state=optimizer_state, fused_loss=traits.fused_loss, **shape)
     weight = 2.0 if precision_of(precision) == "bf16" else 1.0
     up, out = parts["scale_up_bytes"] / step / _GIGA, parts["scale_out_bytes"] / step / _GIGA
     return StepPrediction(

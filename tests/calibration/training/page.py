@@ -66,12 +66,14 @@ table's column `predicted_tflops_per_gpu` is in the row's own convention; plans 
 
 States by ZeRO stage (B a parameter: weights, gradients, optimizer): `adam_bf16_gradients` 2 + 2 + 12, `adam` 2 + 4 +
 12, `adam_two_gradients` 2 + 6 + 12, `adam_bf16_moments` 2 + 4 + 8, `adam_8bit` 2 + 2 + 6, `adafactor` 2 + 2 + 4.1,
-`muon` 2 + 4 + 8. Activations after Korthikanti et al., times 1 + (p - 1)/(p v) when interleaved; logits 12 B an
-element; 10 % for the allocator; 3 GiB fixed. The eight published activation totals of that paper are met within 0.1
+`muon` 2 + 4 + 8 (`adam_8bit` also: 16-bit moments with remainders for masters). Activations after Korthikanti et al.,
+times 1 + (p - 1)/(p v) when interleaved; logits 6 B an element, 12 where the loss is not one kernel (2021-22,
+torchtitan); 10 % for the allocator; 3 GiB fixed. The eight published activation totals of that paper are met within 0.1
 %, and all 18 published peaks (BigScience, torchtitan) within 25 %. `StepPrediction.fits` compares this sum with the
-accelerator. Published runs stand at the edge of memory with means that tables do not tell, so `validate` says
-`does_not_fit` only where nothing can make a layout fit (`can_run`): 8-bit moments, weights in the products' format,
-everything recomputed or sent to the host. Every published layout passes.
+accelerator. With a recomputation, a ZeRO stage and an optimizer's state that an instance may choose, it accepts every
+published layout; with what tables state of these it does not, for runs stand at the edge of memory with means that
+tables do not tell. So `validate` says `does_not_fit` only where nothing can make a layout fit (`can_run`): 8-bit
+moments, weights in the products' format, everything recomputed or sent to the host. Every published layout passes.
 
 ## What tables do not state
 

@@ -3,8 +3,10 @@
 import hashlib
 import json
 import sys
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,9 +18,11 @@ from optimizer.calibration.training.fit import StepData, fit, packaged_prior
 from optimizer.calibration.training.held_out import groups_of, hold_out, log_step_of
 from optimizer.calibration.training.runs import BANDS, in_band, left_out, production_document, read_runs
 from optimizer.catalog import load_catalog
+from optimizer.instance.training import OptimizerState
 from optimizer.performance.training.bands import EVIDENCE, KINDS, load_bands
 from optimizer.performance.training.constants import LEVELS, NAMES, load_calibration, resource
 from optimizer.performance.training.goodput import production_factor
+from optimizer.performance.training.memory import memory_gib
 from tests.calibration.training.errors import errors, every, held_out, is_dense, is_fit, is_moe
 
 
@@ -171,3 +175,32 @@ def test_mixtures_have_the_wider_band_of_days() -> None:
 
 def test_a_calibration_is_frozen() -> None:
     assert isinstance(load_calibration().effects["stack"], MappingProxyType)
+
+
+def test_the_planners_own_formula_accepts_every_published_layout() -> None:
+    """With some recomputation, ZeRO stage and optimizer's state that an instance may choose, and its own degrees.
+
+    One row states no ZeRO (Llama 3 70B on 64 GB300 without a split of the model, which only FSDP can hold).
+    """
+    refused = []
+    for index, (row, layout) in enumerate(zip(data().rows, data().layouts, strict=True)):
+        assert row.model is not None
+        assert row.accelerator is not None
+        micro = data().work.take(np.array([index])).micro_batches
+        stages = {float(layout.zero_stage[0])} | ({3.0} if layout.pipeline_parallel[0] == 1 else set())
+        least = min(
+            memory_gib(
+                row.model,
+                replace(layout, recompute=np.array([again]), zero_stage=np.array([zero])),
+                sequence_length=row.sequence,
+                micro_batches=micro,
+                optimizer_state=state,
+                fused_loss=row.traits.fused_loss,
+            )[0]
+            for again in (0.0, 1.0, 2.0)
+            for zero in stages
+            for state in get_args(OptimizerState)
+        )
+        if least > row.accelerator.memory_gib:
+            refused.append(row.id)
+    assert refused == []

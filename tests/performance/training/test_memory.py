@@ -150,3 +150,31 @@ def test_what_nobody_can_run() -> None:
         assert not fits[0]
     sharded = Layouts.of(tensor_parallel=8, data_parallel=64, zero_stage=3, recompute=2)
     assert can_fit(LLAMA_405B, sharded, 80.0, sequence_length=8192, micro_batches=np.ones(1))[0]
+
+
+def test_a_fused_loss_halves_the_logits() -> None:
+    """Without a pipeline, where no activations of other stages make room: 16384 tokens x vocabulary x 12 or 6 B."""
+    layout = Layouts.of(data_parallel=64, zero_stage=3, micro_batch=2)
+    plain, fused = (
+        memory_use(LLAMA_8B, layout, sequence_length=8192, micro_batches=np.ones(1), fused_loss=one).logits_gib[0]
+        for one in (False, True)
+    )
+    assert plain == pytest.approx(16384 * 128256 * 12 / 2**30)
+    assert fused == pytest.approx(plain / 2)
+
+
+def test_experts_with_one_copy_hold_no_second_gradient() -> None:
+    """FSDP with a pipeline keeps whole 32-bit gradients beside the divided ones; what is not divided has one."""
+    mixture = TrainingModel.from_parameters(235e9, 22e9)
+    one, two = (
+        memory_use(
+            mixture,
+            Layouts.of(pipeline_parallel=4, data_parallel=64, expert_parallel=expert, zero_stage=3),
+            sequence_length=4096,
+            micro_batches=np.full(1, 8.0),
+        ).states_gib[0]
+        for expert in (64, 32)
+    )
+    each = mixture.routed_parameters / 4 / 64 * FRAGMENTATION_FACTOR / 2**30
+    # 64 ranks with one copy: 2 + 2 + 12 B; 32 with two: 2 + 2 + 4 + 12/2 B of twice as many parameters.
+    assert two - one == pytest.approx(each * (2 * 14 - 16))
