@@ -43,10 +43,16 @@ def frontier(
     Each limit is tightened step by step and the cheapest plan under it found; the instance's own limit on a traded
     field is set aside. K marks the knee, N the plan of the instance's own limits. Ctrl-C keeps the points found.
     """
+    from optimizer.commands.money import in_money, money_of
     from optimizer.commands.solve import read
 
     wanted = read(instance)
-    writers: outputs.Writers = {".json": _json, ".csv": _csv, ".svg": _svg}
+    money = money_of(wanted)
+    writers: outputs.Writers = {
+        ".json": _json,
+        ".csv": _csv,
+        ".svg": lambda one: _svg(in_money(one, money), money.words),
+    }
     outputs.check(output, writers, "frontier", force=force)
     with (
         answering.missing_libraries_told(),
@@ -59,7 +65,14 @@ def frontier(
     if not found.points:
         talk.say("no plan was found" if not found.is_complete else f"nothing fits {instance} under any of these limits")
         return 4 if found.is_complete else 6
-    outputs.give(found, output, writers, lambda one: _screen(one, talk.width()), as_json=as_json, quiet=quiet)
+    outputs.give(
+        found,
+        output,
+        writers,
+        lambda one: _screen(in_money(one, money), talk.width(), money.words),
+        as_json=as_json,
+        quiet=quiet,
+    )
     return 0 if found.is_complete else 5
 
 
@@ -75,13 +88,13 @@ def _csv(found: "Front") -> str:
     return outputs.as_csv("frontier", header, rows)
 
 
-def _svg(found: "Front") -> str:
+def _svg(found: "Front", words: str) -> str:
     from optimizer.report.charts.front import front_svg
 
-    return front_svg(found)
+    return front_svg(found, words)
 
 
-def _screen(found: "Front", width: int) -> str:
+def _screen(found: "Front", width: int, words: str) -> str:
     from optimizer.report.charts.front import front_characters
     from optimizer.report.words import counted, significant, usd, wrapped
 
@@ -95,7 +108,7 @@ def _screen(found: "Front", width: int) -> str:
             for place, unit in enumerate(found.units)
         ]
         count = [counted(len(own), "point")] if len(own) > 1 else []
-        lines += wrapped(mark, [f"{money} per year", *reached, *count, own[0].summary], width, 4)
+        lines += wrapped(mark, [f"{money} {words}", *reached, *count, own[0].summary], width, 4)
     told = [
         f"{counted(len(found.points), 'plan')} that no other beats, of {found.solved} solved",
         "K: knee, N: the instance's own limits",

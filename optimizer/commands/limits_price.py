@@ -34,9 +34,11 @@ def limits_price(instance: Path, by: float, output: str | None, as_json: bool, q
     These are no dual values of a relaxed program: servers are whole, so a limit often costs nothing until it costs
     a server.
     """
+    from optimizer.commands.money import in_money, money_of
     from optimizer.commands.solve import read
 
     wanted = read(instance)
+    money = money_of(wanted)
     writers: outputs.Writers = {".json": _json, ".csv": _csv}
     outputs.check(output, writers, "limits-price", force=force)
     with (
@@ -50,7 +52,14 @@ def limits_price(instance: Path, by: float, output: str | None, as_json: bool, q
     if found is None:
         talk.say(f"nothing fits {instance}; `optimize explain {instance}` says why")
         return 4
-    outputs.give(found, output, writers, lambda one: _screen(one, talk.width()), as_json=as_json, quiet=quiet)
+    outputs.give(
+        found,
+        output,
+        writers,
+        lambda one: _screen(in_money(one, money), talk.width(), money.words),
+        as_json=as_json,
+        quiet=quiet,
+    )
     return 0 if found.is_complete else 5
 
 
@@ -75,23 +84,23 @@ def _csv(found: "LimitPrices") -> str:
     return outputs.as_csv("limits-price", header, rows)
 
 
-def _screen(found: "LimitPrices", width: int) -> str:
+def _screen(found: "LimitPrices", width: int, words: str) -> str:
     from optimizer.report.words import percent, significant, usd, wrapped
 
-    lines = [found.name, *wrapped("Plan", [found.summary, f"{usd(found.usd_per_year)} per year"], width), ""]
+    lines = [found.name, *wrapped("Plan", [found.summary, f"{usd(found.usd_per_year)} {words}"], width), ""]
     for one in found.limits:
         binding = " (holds the plan back)" if one.is_binding else ""
         lines += wrapped("", [f"{one.field} = {significant(one.now, 4)} {one.unit}{binding}"], width, 2)
         for way, word in ((one.tighter, "tighter"), (one.looser, "looser")):
             if way is not None:
-                lines += wrapped(f"  {word}", [*_told(way, one.unit)], width, 12)
+                lines += wrapped(f"  {word}", [*_told(way, one.unit, words)], width, 12)
     by = percent(found.by_fraction)
     told = f"each limit moved by {by} (a floor by that share of the loss it allows; counts by one at least)"
     done = [] if found.is_complete else [f"stopped: {len(found.limits)} of {found.total} limits moved"]
     return "\n".join([*lines, "", *wrapped("", [*done, told, "every figure from solving again"], width, 2)])
 
 
-def _told(way: "Moved", unit: str) -> list[str]:
+def _told(way: "Moved", unit: str, words: str) -> list[str]:
     from optimizer.report.words import significant, usd
 
     value = f"{significant(way.value, 4)}"
@@ -101,4 +110,4 @@ def _told(way: "Moved", unit: str) -> list[str]:
         return [value, "costs the same"]
     sign = "-" if way.change_usd_per_year < 0.0 else "+"
     rate = f"{usd(way.usd_per_year_per_unit or 0.0)} per {unit}"
-    return [value, f"{sign}{usd(abs(way.change_usd_per_year))} per year", rate, f"then {way.summary}"]
+    return [value, f"{sign}{usd(abs(way.change_usd_per_year))} {words}", rate, f"then {way.summary}"]

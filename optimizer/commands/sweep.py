@@ -72,9 +72,11 @@ def sweep(
     Ctrl-C leaves the cases that are done in FILE; the same command goes on
     where it was. Results do not depend on --jobs, --scheduler or interruptions.
     """
+    from optimizer.commands.money import in_money, money_of
     from optimizer.commands.solve import read
 
     wanted = read(instance)
+    money = money_of(wanted)
     is_parquet = output is not None and output.lower().endswith(".parquet")
     if is_parquet:
         files.guard(Path(str(output)), "", force=True)
@@ -111,7 +113,7 @@ def sweep(
             )
     if is_parquet:
         if not quiet:
-            talk.data(sweep_tables.on_screen(found, talk.width()))
+            talk.data(sweep_tables.on_screen(in_money(found, money), talk.width(), money.words))
         files.write_bytes(Path(str(output)), sweep_tables.as_parquet(found))
         talk.say(f"written     {output}")
     else:
@@ -119,7 +121,7 @@ def sweep(
             found,
             output,
             _TEXTS,
-            lambda one: sweep_tables.on_screen(one, talk.width()),
+            lambda one: sweep_tables.on_screen(in_money(one, money), talk.width(), money.words),
             as_json=as_json,
             quiet=quiet,
         )

@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict) else value
 
 
-def on_screen(found: "Sweep", width: int) -> str:
+def on_screen(found: "Sweep", width: int, words: str = "per year") -> str:
     """The winner, cost and binding limits of each case; of many cases those where the winner changes."""
     from optimizer.report.words import counted, significant, usd, wrapped
 
@@ -118,7 +118,7 @@ def on_screen(found: "Sweep", width: int) -> str:
     widths = [max([len(head), *(len(line[place]) for line in values)]) for place, head in enumerate(heads)]
     lead = sum(widths) + 2 * len(widths)
     lines = [found.name, ""]
-    lines.append("  ".join(head.rjust(size) for head, size in zip(heads, widths, strict=True)) + "    per year  winner")
+    lines.append("  ".join(head.rjust(size) for head, size in zip(heads, widths, strict=True)) + f"{words:>12}  winner")
     before: tuple[str, list[str]] = ("", [])
     for row, line in zip(shown, values, strict=True):
         start = "  ".join(text.rjust(size) for text, size in zip(line, widths, strict=True))

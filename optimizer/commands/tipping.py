@@ -40,10 +40,16 @@ def tipping(
     A choice is what is used: accelerator types, schemes, cooling, ways of sourcing. Values between two solved ones are
     left out only where the choice there is proven; docs/studies.md states the guarantee. Ctrl-C keeps what is known.
     """
+    from optimizer.commands.money import in_money, money_of
     from optimizer.commands.solve import read
 
     wanted = read(instance)
-    writers: outputs.Writers = {".json": _json, ".csv": _csv, ".svg": _svg}
+    money = money_of(wanted)
+    writers: outputs.Writers = {
+        ".json": _json,
+        ".csv": _csv,
+        ".svg": lambda one: _svg(in_money(one, money), money.words),
+    }
     outputs.check(output, writers, "tipping", force=force)
     with (
         answering.missing_libraries_told(),
@@ -53,7 +59,14 @@ def tipping(
         from optimizer.studies.tipping import tipping_points
 
         found = tipping_points(wanted, vary, instance, resolution=resolution, tell=tell, stop=stop)
-    outputs.give(found, output, writers, lambda one: _screen(one, talk.width()), as_json=as_json, quiet=quiet)
+    outputs.give(
+        found,
+        output,
+        writers,
+        lambda one: _screen(in_money(one, money), talk.width(), money.words),
+        as_json=as_json,
+        quiet=quiet,
+    )
     return 0 if found.is_complete else 5
 
 
@@ -79,13 +92,13 @@ def _csv(found: "Tipping") -> str:
     return outputs.as_csv("tipping", header, rows)
 
 
-def _svg(found: "Tipping") -> str:
+def _svg(found: "Tipping", words: str) -> str:
     from optimizer.report.charts.stretches import stretches_svg
 
-    return stretches_svg(found)
+    return stretches_svg(found, words)
 
 
-def _screen(found: "Tipping", width: int) -> str:
+def _screen(found: "Tipping", width: int, words: str) -> str:
     from optimizer.report.charts.stretches import LETTERS, stretches_strip
     from optimizer.report.words import counted, significant, usd, wrapped
 
@@ -94,7 +107,7 @@ def _screen(found: "Tipping", width: int) -> str:
         money = (
             "nothing fits"
             if one.first_usd_per_year is None or one.last_usd_per_year is None
-            else f"{usd(one.first_usd_per_year)} .. {usd(one.last_usd_per_year)} per year"
+            else f"{usd(one.first_usd_per_year)} .. {usd(one.last_usd_per_year)} {words}"
         )
         span = f"{significant(one.first)} .. {significant(one.last)} {found.unit}".rstrip()
         lines += wrapped(f"{LETTERS[place % len(LETTERS)]}", [one.choice, span, money], width, 4)

@@ -43,12 +43,18 @@ def tornado(
     Prices move between the catalogue's low and high, or +-25 % where it states none; bounds and assumptions by the
     documented ranges of docs/studies.md. Ctrl-C keeps what was solved.
     """
+    from optimizer.commands.money import in_money, money_of
     from optimizer.commands.solve import read
     from optimizer.studies.assumptions import KINDS, leading_assumptions
 
     wanted = read(instance)
+    money = money_of(wanted)
     kinds = [kind for kind in KINDS if not only or kind in {_KINDS[one] for one in only}]
-    writers: outputs.Writers = {".json": _json, ".csv": _csv, ".svg": lambda found: _svg(found, count)}
+    writers: outputs.Writers = {
+        ".json": _json,
+        ".csv": _csv,
+        ".svg": lambda one: _svg(in_money(one, money), count, money.words),
+    }
     outputs.check(output, writers, "tornado", force=force)
     with (
         answering.missing_libraries_told(),
@@ -63,7 +69,7 @@ def tornado(
         found,
         output,
         writers,
-        lambda one: _screen(one, count, talk.width()),
+        lambda one: _screen(in_money(one, money), count, talk.width(), money.words),
         as_json=as_json,
         quiet=quiet,
     )
@@ -91,19 +97,19 @@ def _csv(found: "Leading") -> str:
     return outputs.as_csv("tornado", header, rows)
 
 
-def _svg(found: "Leading", count: int) -> str:
+def _svg(found: "Leading", count: int, words: str) -> str:
     from dataclasses import replace
 
     from optimizer.report.charts.tornado import tornado_svg
 
-    return tornado_svg(replace(found, assumptions=found.assumptions[:count]))
+    return tornado_svg(replace(found, assumptions=found.assumptions[:count]), words)
 
 
-def _screen(found: "Leading", count: int, width: int) -> str:
+def _screen(found: "Leading", count: int, width: int, words: str) -> str:
     from optimizer.report.charts.tornado import tornado_bars
     from optimizer.report.words import counted, percent, significant, usd, wrapped
 
-    lines = [found.name, *wrapped("Plan", [found.summary, f"{usd(found.usd_per_year)} per year"], width), ""]
+    lines = [found.name, *wrapped("Plan", [found.summary, f"{usd(found.usd_per_year)} {words}"], width), ""]
     rows = found.assumptions[:count]
     for one, bar in zip(rows, tornado_bars(rows, _BAR), strict=True):
         lines.append(f"  {one.name[: width - _BAR - 5]:<{width - _BAR - 4}}{bar}".rstrip())
@@ -113,7 +119,7 @@ def _screen(found: "Leading", count: int, width: int) -> str:
             f" ({one.basis}{origin})"
         )
         lines += wrapped("", [span], width, 6)
-        lines += wrapped("", [f"{_change(one.low)} .. {_change(one.high)} per year"], width, 6)
+        lines += wrapped("", [f"{_change(one.low)} .. {_change(one.high)} {words}"], width, 6)
         for end, word in ((one.low, "low"), (one.high, "high")):
             if not end.is_same_choice and end.usd_per_year is not None:
                 lines += wrapped("", [f"{word}: then {end.summary}"], width, 6)

@@ -89,7 +89,11 @@ def _site_names(values: Values) -> Iterator[Broken]:
 
 
 def _training_jobs(values: Values) -> Iterator[Broken]:
-    """Every job, with what it takes from the workload, has one size and one amount."""
+    """Every job, with what it takes from the workload, has one size and one amount; what all take is told once."""
+    yield from dict.fromkeys(_of_each_job(values))
+
+
+def _of_each_job(values: Values) -> Iterator[Broken]:
     jobs: tuple[Values, ...] = tuple(values.get("jobs") or ({},))
     for index, one in enumerate(jobs):
         where: Inner = ("jobs", index) if values.get("jobs") else ()

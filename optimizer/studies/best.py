@@ -68,6 +68,19 @@ def _raise_unless_infeasible(outcome: "Outcome") -> None:
         raise SolverError(f"the solver ended with {outcome.reason.value}")
 
 
+def yearly_usd(plan: Plan, base: Instance) -> float:
+    """Yearly cost of a plan for comparison with those of ``base``'s other neighbours.
+
+    A run of training is paid once, and told by an annuity: always that of ``base``, so that another horizon or discount
+    rate does not change what the same payments are told as.
+    """
+    if plan.training is None:
+        return plan.bill.usd_per_year
+    from optimizer.costs.finance import capital_recovery_factor
+
+    return plan.training.usd * capital_recovery_factor(base.economics.discount_rate, base.economics.horizon_years)
+
+
 def next_best_plan(instance: Instance, plan: Plan) -> Plan | None:
     """The cheapest plan without something that the best ``plan`` uses (``optimizer.ranking``); None: there is none.
 
@@ -76,7 +89,9 @@ def next_best_plan(instance: Instance, plan: Plan) -> Plan | None:
     from optimizer.ranking import ranking
 
     if instance.workload.kind != "serving":
-        return None
+        from optimizer.training.ranking import next_best_run
+
+        return next_best_run(instance, plan, options_of(instance))
     found = ranking(offer_of(instance), plan, 1, options_of(instance))
     return found.plans[0] if found.plans else None
 

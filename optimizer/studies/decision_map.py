@@ -9,7 +9,7 @@ from optimizer.errors import Problem, UsageProblems
 from optimizer.instance.field_paths import FieldPath
 from optimizer.instance.model import Instance
 from optimizer.plan import Plan
-from optimizer.studies.best import next_best_plan, prepared, summary
+from optimizer.studies.best import next_best_plan, prepared, summary, yearly_usd
 from optimizer.studies.cases import Cases, Stopped, choice, choice_words
 from optimizer.studies.spans import Span, read_counted_span
 from optimizer.studies.standing import Standing, Tell
@@ -101,7 +101,7 @@ def decision_map(
             for column in columns:
                 tell(Standing(len(cells), len(rows) * len(columns), best=f"{len(choices)} choices"))
                 values = {**x.values(column), **y.values(row)}
-                cells.append(_cell(cases, values, (column, row), choices, near_fraction))
+                cells.append(_cell(instance, cases, values, (column, row), choices, near_fraction))
     except Stopped:
         complete = False
     return DecisionMap(
@@ -117,6 +117,7 @@ def decision_map(
 
 
 def _cell(
+    base: Instance,
     cases: Cases,
     values: dict[FieldPath, object],
     place: tuple[float, float],
@@ -136,7 +137,7 @@ def _cell(
     return Cell(
         *place,
         choices.index(words),
-        plan.bill.usd_per_year,
+        yearly_usd(plan, base),
         summary(plan),
         None if other is None else choice_words(choice(other)),
         extra,

@@ -27,7 +27,7 @@ from optimizer.errors import Problem, UsageProblems
 from optimizer.instance.model import Instance
 from optimizer.instance.positions import Path as Steps
 from optimizer.plan import Plan
-from optimizer.studies.best import prepared, summary
+from optimizer.studies.best import prepared, summary, yearly_usd
 from optimizer.studies.cases import NOTHING_FITS, Cases, Stopped, choice, choice_words
 from optimizer.studies.spans import Span, read_span
 from optimizer.studies.standing import Standing, Tell
@@ -156,7 +156,7 @@ def tipping_points(
     except Stopped:
         complete = False
     known = sorted(search.plans)
-    stretches = _stretches(points, known, search.plans)
+    stretches = _stretches(instance, points, known, search.plans)
     return Tipping(
         name=instance.name,
         field=span.label,
@@ -275,7 +275,9 @@ def _same_plan(one: Plan, other: Plan) -> bool:
     return shape(one) == shape(other)
 
 
-def _stretches(points: tuple[float, ...], known: list[int], plans: dict[int, Plan | None]) -> list[Stretch]:
+def _stretches(
+    base: Instance, points: tuple[float, ...], known: list[int], plans: dict[int, Plan | None]
+) -> list[Stretch]:
     found: list[Stretch] = []
     start = 0
     for place in range(1, len(known) + 1):
@@ -287,8 +289,8 @@ def _stretches(points: tuple[float, ...], known: list[int], plans: dict[int, Pla
                 first=points[known[start]],
                 last=points[known[place - 1]],
                 choice=choice_words(choice(first)),
-                first_usd_per_year=None if first is None else first.bill.usd_per_year,
-                last_usd_per_year=None if last is None else last.bill.usd_per_year,
+                first_usd_per_year=None if first is None else yearly_usd(first, base),
+                last_usd_per_year=None if last is None else yearly_usd(last, base),
                 first_summary=NOTHING_FITS if first is None else summary(first),
                 last_summary=NOTHING_FITS if last is None else summary(last),
             )

@@ -21,6 +21,7 @@ from optimizer.training.bill import job_lines
 from optimizer.training.extract import search_count
 from optimizer.training.jobs import HOURS_PER_DAY, Job, training_workload
 from optimizer.training.options import Options as JobOptions
+from optimizer.training.places import training_accelerator
 from optimizer.units import FLOP_PER_TFLOP, HOURS_PER_YEAR, SECONDS_PER_HOUR
 
 #: Doublings before a limit is given up, and the share of the value at which halving ends.
@@ -295,7 +296,7 @@ def _told(searched: Searched) -> Iterator[str]:
     for job, options in zip(searched.jobs, searched.options, strict=True):
         best = _best(options)
         if best is None:
-            yield f"{job.name}: no accelerator has the matrix units of {', '.join(job.precisions)}"
+            yield f"{job.name}: {_no_layout(searched, job)}"
             continue
         one, days, tflops, count = best
         name = f"{job.name}: " if len(searched.jobs) > 1 else ""
@@ -312,6 +313,19 @@ def _told(searched: Searched) -> Iterator[str]:
                 f"{name}{max(job.counts):,} {row.id} would need {needed:.0f} TFLOP/s each (6ND) through all "
                 f"{job.window_days:.4g} days, failures and restarts included: {shares}"
             )
+
+
+def _no_layout(searched: Searched, job: Job) -> str:
+    """Why nothing could be tried for a job: no accelerator has its formats, or no layout suits its model."""
+    rows = {one.pool.server_type.accelerator.id: one.pool.server_type.accelerator for one in searched.prices.values()}
+    able = (training_accelerator(row).peak_tflops(one) > 0.0 for row in rows.values() for one in job.precisions)
+    if not any(able):
+        return f"no accelerator has the matrix units of {', '.join(job.precisions)}"
+    model = job.model
+    return (
+        f"no layout of workload.layouts suits a model of {model.layers} layers and {model.attention_heads} attention "
+        "heads: tensor parallelism divides the heads inside one scale-up domain, every stage has layers"
+    )
 
 
 def _needed_tflops(job: Job) -> float:

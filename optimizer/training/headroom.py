@@ -29,7 +29,8 @@ def headroom_rows(
 def _of_layouts(
     searched: Searched, data: TrainingProgram, runs: tuple[Run, ...], jobs: tuple[TrainedJob, ...]
 ) -> Iterator[Headroom]:
-    """A limit of layouts binds when it alone keeps others out, the deadline when one server less would break it."""
+    """A limit of layouts binds when it alone keeps others out, the deadline when one server less would
+    break it or, where the count is free, one replica less."""
     rows: dict[str, list[tuple[float, float, str, bool]]] = {}
     for run, trained in zip(runs, jobs, strict=True):
         choice, job = data.choices[run[0]][run[1]], data.jobs[run[0]]
@@ -40,8 +41,13 @@ def _of_layouts(
             for name in choice.options.alone
         }
         servers = sum(part.in_service for part in choice.parts)
-        late = servers <= 1 or trained.end_day - trained.start_day + trained.days / max(servers - 1, 1) > (
-            job.deadline_day - trained.start_day
+        replicas = trained.layout.data_parallel
+        free = job.counts is None and trained.end_day + trained.days / max(replicas - 1, 1) > job.deadline_day
+        late = (
+            free
+            or servers <= 1
+            or trained.end_day - trained.start_day + trained.days / max(servers - 1, 1)
+            > (job.deadline_day - trained.start_day)
         )
         figures = {
             "training_vram_gib": (bounds.memory_gib, trained.memory_gib),

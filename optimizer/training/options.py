@@ -17,7 +17,7 @@ from optimizer.performance.factors import FloatArray
 from optimizer.performance.training import Layouts
 from optimizer.performance.training.constants import calibration_with
 from optimizer.setting import ServerType, takes_both_media
-from optimizer.training.evaluate import LAYOUT_LIMITS, Evaluator, Rows, joined
+from optimizer.training.evaluate import LAYOUT_LIMITS, Evaluator, Rows, bounds_of, joined
 from optimizer.training.jobs import Job, training_workload
 from optimizer.training.layouts import base_layouts
 from optimizer.training.places import SiteGroup, training_accelerator
@@ -318,7 +318,20 @@ def _extremes(rows: Rows) -> dict[str, float]:
 
 
 def _nearest(evaluator: Evaluator, rows: Rows) -> int:
-    """The row that breaks fewest limits, and of those the soonest done."""
+    """The row that breaks fewest limits, of those the one that misses them by least, then the soonest done."""
     breaks = np.sum([~column for column in rows.passes.values()], axis=0)
-    del evaluator
-    return int(np.lexsort((rows.days, breaks))[0])
+    bounds = bounds_of(evaluator.instance, evaluator.job, evaluator.accelerator)
+    ratios = {
+        "training_vram_gib": rows.memory_gib / bounds.memory_gib,
+        "training_vram_cap_gib": rows.memory_gib / bounds.memory_cap_gib,
+        "training_nvlink": rows.scale_up_fraction / bounds.scale_up_fraction,
+        "training_nvlink_cap_gb_s": rows.scale_up_gb_s / bounds.scale_up_cap_gb_s,
+        "scale_out_fraction": rows.scale_out_fraction / bounds.scale_out_fraction,
+        "mfu_fraction": bounds.mfu_fraction / rows.mfu_fraction,
+        "deadline_days": rows.days / bounds.days,
+        "accelerator_count": rows.accelerators / bounds.accelerators,
+    }
+    missed = np.zeros(rows.size)
+    for name, ratio in ratios.items():
+        missed += np.where(rows.passes[name], 0.0, ratio - 1.0)
+    return int(np.lexsort((rows.days, missed, breaks))[0])

@@ -2,7 +2,7 @@
 
 The search is that of serving (``optimizer.next_best``): what differs is how the cheapest plan without some things is
 found. Each step makes the choices of every job anew from the pools and formats that remain, so that of one job the
-answer is the cheapest there is; of several it is as near as the program of the plan itself.
+answer is the cheapest there is; of several too, unless the program must leave runs out (``narrowing``).
 """
 
 import time
@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
+from optimizer.instance.model import Instance
 from optimizer.next_best import Ranking, Stopped, Things, Told, next_best, ranked_row, told_apart
 from optimizer.plan import Plan, Ranked, Uses
 from optimizer.solver import Options, Reason
-from optimizer.training.answer import Searched, Stop, answer
+from optimizer.training.answer import Searched, Stop, answer, search
 from optimizer.training.extract import make_plan
 from optimizer.training.runners_up import difference, summary
 
@@ -70,7 +71,33 @@ def ranked(
     kinds: Collection[str] = KINDS,
 ) -> Plan:
     """The plan with its ranking, and a message where that is shorter than asked."""
-    kinds = kinds or KINDS
+    order = ranking_of(searched, plan, count, options, stop, deadline, kinds or KINDS)
+    told = plan.messages
+    if not order.is_complete:
+        told = (f"the time limit came before rank {len(order.plans) + 2} was known", *told)
+    elif len(order.plans) < count:
+        told = (f"there are {len(order.plans)} further distinct plans, not {count}", *told)
+    rows = tuple(_row(plan, other, rank) for rank, other in enumerate(order.plans, 2))
+    return plan.model_copy(update={"ranking": rows, "messages": told})
+
+
+def next_best_run(instance: Instance, plan: Plan, options: Options) -> Plan | None:
+    """The cheapest plan without something that the best ``plan`` of an instance uses; None: there is none in time."""
+    deadline = time.perf_counter() + options.time_limit_s
+    plans = ranking_of(search(instance), plan, 1, options, None, deadline, KINDS).plans
+    return plans[0] if plans else None
+
+
+def ranking_of(
+    searched: Searched,
+    plan: Plan,
+    count: int,
+    options: Options,
+    stop: Stop | None,
+    deadline: float,
+    kinds: Collection[str],
+) -> Ranking:
+    """The next best plans that are distinct by the given kinds."""
     answers: dict[Things, Plan | None] = {frozenset(): plan}
 
     def best(things: Things) -> tuple[float, Things, Plan] | None:
@@ -89,14 +116,7 @@ def ranked(
         plans.extend(next_best(best, (plan.bill.usd_per_hour, things_of(plan, kinds)), count))
     except Stopped:
         complete = False
-    order = Ranking(plans, complete)
-    told = plan.messages
-    if not order.is_complete:
-        told = (f"the time limit came before rank {len(order.plans) + 2} was known", *told)
-    elif len(order.plans) < count:
-        told = (f"there are {len(order.plans)} further distinct plans, not {count}", *told)
-    rows = tuple(_row(plan, other, rank) for rank, other in enumerate(order.plans, 2))
-    return plan.model_copy(update={"ranking": rows, "messages": told})
+    return Ranking(plans, complete)
 
 
 def _row(plan: Plan, other: Plan, rank: int) -> Ranked:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from optimizer.api import solve
+from optimizer.commands.money import in_money, money_of
 from optimizer.commands.sweep_tables import on_screen
 from optimizer.errors import UsageProblems
 from optimizer.instance.model import Instance
@@ -13,6 +14,7 @@ from optimizer.report.words import usd
 from optimizer.studies.best import best_plan
 from optimizer.studies.buy_or_rent import buy_or_rent
 from optimizer.studies.cost_study import explain_cost
+from optimizer.studies.decision_map import decision_map
 from optimizer.studies.frontier import frontier
 from optimizer.studies.limit_prices import limit_prices
 from optimizer.studies.robust.study import robust
@@ -21,7 +23,7 @@ from optimizer.studies.tipping import tipping_points
 from tests.instance.samples import read, training
 from tests.training.small import one_job as one_run
 from tests.training.small import read as read_run
-from tests.training.small import two_sites
+from tests.training.small import two_jobs, two_sites
 
 
 def one_job() -> Instance:
@@ -96,6 +98,38 @@ def test_a_sweep_tells_what_keeps_runs_out_and_no_demand() -> None:
     assert "demand" not in text
     assert text.count("bf16") == 1
     assert fine.status == "optimal"
+
+
+def test_studies_tell_what_a_run_costs_whatever_the_horizon() -> None:
+    """Charged for its days a run costs the same under another horizon, but for how its lasting parts are spread."""
+    instance = read_run(one_run())
+    plan = best_plan(instance)
+    assert plan is not None
+    assert plan.training is not None
+    found = sweep(instance, ["economics.horizon_years=3,5,8"])
+    money = money_of(instance)
+    told = in_money(found, money)
+    costs = [row.usd_per_year or 0.0 for row in told.rows]
+    assert costs[1] == pytest.approx(plan.training.usd, rel=1e-6)
+    assert max(costs) < 1.05 * min(costs)
+    text = on_screen(told, 80, money.words)
+    assert usd(plan.training.usd) in text
+    assert "for the run" in text
+    assert "per year" not in text
+    assert money_of(read_run(two_jobs())).words == "for the runs"
+
+
+def test_near_ties_of_a_map_of_runs_are_the_next_best_plans() -> None:
+    instance = read_run(one_run())
+    found = decision_map(
+        instance, "targets.deadline_days=50:60:2", "site.electricity_usd_per_kwh=0.05:0.1:2", near_fraction=0.05
+    )
+    other = solve(instance, runners_up=1).plan
+    assert other is not None
+    assert any(cell.next_choice is not None for cell in found.cells)
+    near = [cell for cell in found.cells if cell.is_near_tie]
+    assert near
+    assert all(0.0 <= (cell.extra_fraction or 0.0) <= 0.05 for cell in near)
 
 
 def test_the_cost_of_a_run_is_explained_as_what_the_run_costs() -> None:

@@ -315,3 +315,33 @@ def test_a_capital_budget_where_everything_is_rented() -> None:
     value = two_jobs(economics__budget_capex_usd=1e6)
     value["choices"]["sourcing"] = ["on_demand"]
     assert solved(value).bill.capital_usd == 0.0
+
+
+def test_the_nearest_layout_is_that_which_misses_by_least() -> None:
+    """Of a floor of MFU that no layout reaches the nearest is the layout of most MFU, not the quickest run."""
+    value = one_job(targets__mfu_floor_fraction=0.9)
+    found = api.solve(read(value)).diagnosis
+    assert found is not None
+    assert found.nearest is not None
+    lowered = next(one for one in found.changes if one.field == "targets.mfu_floor_fraction")
+    assert float(found.nearest.misses["mfu_fraction"].split()[0]) == pytest.approx(lowered.needed, rel=0.02)
+
+
+def test_degrees_that_suit_no_model_are_not_blamed_on_the_accelerator() -> None:
+    value = one_job(workload__layouts={"tensor_parallel": [7], "pipeline_parallel": [13]})
+    found = api.solve(read(value)).diagnosis
+    assert found is not None
+    text = "\n".join(found.messages)
+    assert "no layout of workload.layouts suits a model of" in text
+    assert "matrix units" not in text
+
+
+def test_a_deadline_binds_where_one_replica_less_would_be_late() -> None:
+    value = one_job()
+    del value["workload"]["accelerator_counts"]
+    plan = solved(value)
+    job = first(plan)
+    row = next(row for row in plan.headroom if row.limit == "deadline_days")
+    replicas = job.layout.data_parallel
+    assert replicas > 1
+    assert row.binding == (job.end_day + job.days / (replicas - 1) > 60)

@@ -12,13 +12,13 @@ _WIDTH, _HEIGHT = 860, 480
 _ROWS = 14
 
 
-def front_svg(found: "Front") -> str:
+def front_svg(found: "Front", money_words: str = "per year") -> str:
     """The study as an SVG picture; further limits are told by colour and under the pointer."""
     canvas = Canvas(_WIDTH, _HEIGHT, f"Trade-off of {found.name}", "frontier")
     canvas.text(16, 26, f"Trade-off of {found.name}: cost against {found.labels[0]}", size=16, bold=True)
     x = Scale(*_ends([one.reached[0] for one in found.points]), 90, _WIDTH - 40)
     y = Scale(*_ends([one.usd_per_year for one in found.points]), _HEIGHT - 70, 60)
-    axes(canvas, x, y, f"{found.aims[0]}, {found.units[0]}", "USD per year")
+    axes(canvas, x, y, f"{found.aims[0]}, {found.units[0]}", f"USD {money_words}")
     groups = sorted({one.reached[1:] for one in found.points})
     for place, group in enumerate(groups):
         fill = PALETTE[place % len(PALETTE)]
@@ -35,7 +35,7 @@ def front_svg(found: "Front") -> str:
                 f"{label} {significant(value, 4)} {unit}"
                 for label, value, unit in zip(found.labels, one.reached, found.units, strict=True)
             )
-            tip = f"{usd(one.usd_per_year)} per year, {words}: {one.summary}"
+            tip = f"{usd(one.usd_per_year)} {money_words}, {words}: {one.summary}"
             canvas.dot(x(one.reached[0]), y(one.usd_per_year), 4, fill, title=tip)
             mark = "knee" if one.is_knee else "now" if one.is_now else ""
             if mark:

@@ -20,7 +20,7 @@ def nearest_point(axis: "MapAxis") -> int | None:
     return min(range(len(axis.points)), key=lambda place: abs(axis.points[place] - now))
 
 
-def regions_svg(found: "DecisionMap") -> str:
+def regions_svg(found: "DecisionMap", money_words: str = "per year") -> str:
     """The study as an SVG picture; letters tell choices apart without colour."""
     height = _TOP + _SIDE_Y + 66 + 18 * (len(found.choices) + 1)
     canvas = Canvas(_LEFT + _SIDE_X + 40, height, f"Best choice of {found.name}", "map")
@@ -35,7 +35,7 @@ def regions_svg(found: "DecisionMap") -> str:
             x, y = _LEFT + column * wide, _TOP + (up - 1 - row) * high
             fill = "#dddddd" if cell.choice is None else PALETTE[cell.choice % len(PALETTE)]
             letter = "" if cell.choice is None else LETTERS[cell.choice % len(LETTERS)]
-            money = "nothing fits" if cell.usd_per_year is None else f"{usd(cell.usd_per_year)} per year"
+            money = "nothing fits" if cell.usd_per_year is None else f"{usd(cell.usd_per_year)} {money_words}"
             canvas.rect(x, y, wide, high, fill, stroke="#ffffff", title=f"{cell.summary}: {money}")
             if cell.is_near_tie:
                 for part in (1, 2, 3):

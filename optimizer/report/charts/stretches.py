@@ -12,7 +12,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WIDTH, _HEIGHT = 860, 420
 
 
-def stretches_svg(found: "Tipping") -> str:
+def stretches_svg(found: "Tipping", words: str = "per year") -> str:
     """The study as an SVG picture."""
     height = _HEIGHT + 18 * len(found.stretches) + 20
     canvas = Canvas(_WIDTH, height, f"Best choice of {found.name} over {found.field}", "tipping")
@@ -28,7 +28,7 @@ def stretches_svg(found: "Tipping") -> str:
         left, right = x(edges[place]), x(edges[place + 1])
         canvas.rect(left, 48, right - left, 12, fill, title=one.choice)
         canvas.text((left + right) / 2.0, 44, LETTERS[place % len(LETTERS)], anchor="middle", size=11)
-    axes(canvas, x, y, f"{found.field}, {found.unit}" if found.unit else found.field, "USD per year")
+    axes(canvas, x, y, f"{found.field}, {found.unit}" if found.unit else found.field, f"USD {words}")
     for place, one in enumerate(found.stretches):
         if one.first_usd_per_year is not None and one.last_usd_per_year is not None:
             ends = [(x(one.first), y(one.first_usd_per_year)), (x(one.last), y(one.last_usd_per_year))]

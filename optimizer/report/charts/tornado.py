@@ -12,28 +12,28 @@ _ROW, _LEFT, _WIDTH, _TOP = 34, 330, 860, 74
 _LOW, _HIGH = PALETTE[5], PALETTE[1]
 
 
-def tornado_svg(found: "Leading") -> str:
+def tornado_svg(found: "Leading", words: str = "per year") -> str:
     """The study as an SVG picture: blue the low end, orange the high end of each range, in USD per year."""
     rows = found.assumptions
     height = _TOP + _ROW * max(1, len(rows)) + 50
     canvas = Canvas(_WIDTH, height, f"What moves the cost of {found.name}", "tornado")
     canvas.text(16, 26, f"What moves the cost of {found.name}", size=16, bold=True)
     moved = f"{found.moved} of {found.total}" if found.moved < found.total else f"{found.moved}"
-    canvas.text(16, 46, f"{found.summary}: {usd(found.usd_per_year)} per year; {moved} figures moved", size=11)
+    canvas.text(16, 46, f"{found.summary}: {usd(found.usd_per_year)} {words}; {moved} figures moved", size=11)
     changes = [one.change_usd_per_year or 0.0 for row in rows for one in (row.low, row.high)]
     scale = Scale(min([0.0, *changes]), max([0.0, *changes]), _LEFT, _WIDTH - 90)
     bottom = _TOP + _ROW * len(rows)
     for tick in scale.ticks():
         canvas.line(scale(tick), _TOP - 6, scale(tick), bottom, stroke="#eeeeee")
         canvas.text(scale(tick), bottom + 18, _signed(tick), anchor="middle", size=11)
-    canvas.text((_LEFT + _WIDTH - 90) / 2, bottom + 38, "change of the cost, USD per year", anchor="middle", size=11)
+    canvas.text((_LEFT + _WIDTH - 90) / 2, bottom + 38, f"change of the cost, USD {words}", anchor="middle", size=11)
     for place, row in enumerate(rows):
-        _bar(canvas, scale, row, _TOP + _ROW * place)
+        _bar(canvas, scale, row, _TOP + _ROW * place, words)
     canvas.line(scale(0.0), _TOP - 6, scale(0.0), bottom)
     return canvas.render()
 
 
-def _bar(canvas: Canvas, scale: Scale, row: "Assumption", top: float) -> None:
+def _bar(canvas: Canvas, scale: Scale, row: "Assumption", top: float, words: str) -> None:
     span = f"{significant(row.low.value)} .. {significant(row.now)} .. {significant(row.high.value)} {row.unit}"
     canvas.text(16, top + 12, row.name[:52], size=12)
     canvas.text(16, top + 25, span[:60], size=10, fill="#666666")
@@ -43,7 +43,7 @@ def _bar(canvas: Canvas, scale: Scale, row: "Assumption", top: float) -> None:
             canvas.text(_WIDTH - 84, top + (12 if end is row.low else 25), _forbidden(row, end), size=10, fill=_HIGH)
             continue
         x = min(scale(0.0), scale(change))
-        tip = f"{row.name} {significant(end.value)} {row.unit}: {_signed(change)} USD per year; {end.summary}"
+        tip = f"{row.name} {significant(end.value)} {row.unit}: {_signed(change)} USD {words}; {end.summary}"
         canvas.rect(x, top + 4, abs(scale(change) - scale(0.0)), _ROW - 14, fill, title=tip)
         if not end.is_same_choice:
             # Another plan is best at this end: told without colour too.

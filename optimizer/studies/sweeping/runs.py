@@ -4,26 +4,28 @@ from collections.abc import Callable, Iterable
 
 from optimizer.instance.model import Instance
 from optimizer.limits import limit
-from optimizer.studies.best import best_plan, summary
+from optimizer.studies.best import best_plan, summary, yearly_usd
 from optimizer.studies.sweeping.chains import Case, Stopped
 from optimizer.studies.sweeping.rows import Row
 from optimizer.ties import Stop
 
 
-def training_rows(cases: Iterable[Case], stop: Stop | None, tell: Callable[[Row], None] | None) -> list[Row]:
-    """Rows of some cases, in their order. Raises chains.Stopped where ``stop`` said so."""
+def training_rows(
+    base: Instance, cases: Iterable[Case], stop: Stop | None, tell: Callable[[Row], None] | None
+) -> list[Row]:
+    """Rows of some cases of ``base``, in their order. Raises chains.Stopped where ``stop`` said so."""
     rows = []
     for case in cases:
         if stop is not None and stop():
             raise Stopped
-        row = _row(case)
+        row = _row(base, case)
         rows.append(row)
         if tell is not None:
             tell(row)
     return rows
 
 
-def _row(case: Case) -> Row:
+def _row(base: Instance, case: Case) -> Row:
     plan = best_plan(case.instance)
     if plan is None or plan.training is None:
         return Row(case.number, case.values, "infeasible", forbidden_by=forbidding(case.instance))
@@ -35,7 +37,7 @@ def _row(case: Case) -> Row:
         winner=summary(plan),
         schemes=tuple(sorted({job.precision for job in plan.training.jobs})),
         accelerators=plan.accelerators,
-        usd_per_year=bill.usd_per_year,
+        usd_per_year=yearly_usd(plan, base),
         capital_usd=bill.capital_usd,
         power_kw=plan.power_kw,
         replicas=sum(job.layout.data_parallel for job in plan.training.jobs),

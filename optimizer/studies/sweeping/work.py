@@ -67,7 +67,7 @@ class _Session:
         if self._instance.workload.kind == "training":
             from optimizer.studies.sweeping.runs import training_rows
 
-            return training_rows(cases, stop, tell)
+            return training_rows(self._instance, cases, stop, tell)
         chain = Chain(piece.kind, cases, self._job.options, piece.shape, stop)
         rows = []
         for row in chain.rows(reuse=self._job.reuse):
