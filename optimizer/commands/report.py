@@ -28,6 +28,7 @@ _NAMED = 3
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def report(plan: Path, output: Path | None, table: str | None, today: dt.datetime | None, force: bool) -> int:
     """Show what PLAN orders, rents and pays each year; write it as a table with -o bom.csv, bom.json or bill.csv."""
+    from optimizer.commands.money import money_of
     from optimizer.report import bom, cash_flow
 
     if output is not None and output.suffix.lower() not in _SUFFIXES:
@@ -36,7 +37,8 @@ def report(plan: Path, output: Path | None, table: str | None, today: dt.datetim
     if output is None:
         shown = []
         if table != "bill":
-            shown.append(bom.bom_text(bom.materials(found), talk.width()))
+            money = money_of(found.instance)
+            shown.append(bom.bom_text(bom.materials(found), talk.width(), money.times, money.words))
         if table != "bom":
             shown.append(cash_flow.bill_text(found))
         talk.data(f"{found.name}\n\n" + "\n".join(shown))

@@ -330,21 +330,28 @@ def bom_json(found: Materials) -> str:
 _HEADS: Final = {"order": "To order", "later": "To order later", "rent": "To rent", "run": "To run", "keep": "To keep"}
 
 
-def bom_text(found: Materials, width: int = 80) -> str:
-    """The rows for people: what, how much, at what price, what trust."""
+def bom_text(found: Materials, width: int = 80, times: float = 1.0, words: str = "per year") -> str:
+    """The rows for people: what, how much, at what price, what trust.
+
+    Runs of training are paid once: ``times`` makes what they cost of the annuities of their bill, ``words`` says so.
+    """
     lines = []
+    column = "a year" if words == "per year" else words
     for kind, head in _HEADS.items():
         chosen = [one for one in found.items if one.kind == kind]
         if not chosen:
             continue
-        lines.append(f"  {head:<{width - 42}}{'price':>14}{'total' if kind == 'order' else 'a year':>14}  trust")
+        lines.append(f"  {head:<{width - 42}}{'price':>14}{'total' if kind == 'order' else column:>14}  trust")
         for one in chosen:
-            amount = one.capital_usd if kind == "order" else one.usd_per_year
+            amount = one.capital_usd if kind == "order" else one.usd_per_year * times
+            # What runs use in all stands in the place of what they use a year of the annuity.
+            used = one.quantity * times if one.unit.endswith("/year") else one.quantity
+            unit = one.unit.removesuffix("/year") if times != 1.0 else one.unit
             lines.append(f"    {one.item}"[:width])
             count = (
                 counted(round(one.quantity), _one(one.unit))
                 if one.unit in ("servers", "racks", "accelerators")
-                else f"{significant(one.quantity)} {one.unit}"
+                else f"{significant(used)} {unit}"
             )
             lines.append(
                 f"      {one.group}: {count}"[: width - 41].ljust(width - 40)
@@ -352,13 +359,14 @@ def bom_text(found: Materials, width: int = 80) -> str:
             )
     parts = [
         f"{usd(found.capital_usd)} at start",
-        f"{usd(found.usd_per_year)} per year: {usd(found.yearly_usd('order'))} annuity",
+        f"{usd(found.usd_per_year * times)} {words}: {usd(found.yearly_usd('order') * times)} "
+        + ("annuity" if words == "per year" else "of what is bought"),
         *(
-            [f"{usd(found.yearly_usd('later'))} later orders"]
+            [f"{usd(found.yearly_usd('later') * times)} later orders"]
             if any(one.kind == "later" for one in found.items)
             else []
         ),
-        f"{usd(found.yearly_usd('rent'))} rent",
-        f"{usd(found.yearly_usd('run'))} running",
+        f"{usd(found.yearly_usd('rent') * times)} rent",
+        f"{usd(found.yearly_usd('run') * times)} running",
     ]
     return "\n".join([*lines, *wrapped("Total", parts, width)]) + "\n"

@@ -1,6 +1,7 @@
 """Plans for training: what holds of every one, several jobs against brute force, sites, faults that are found."""
 
 import csv
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,9 +13,12 @@ import numpy as np
 import pytest
 
 from optimizer import api
+from optimizer.commands.money import money_of
 from optimizer.plan import Plan
 from optimizer.plan_training import TrainedJob
+from optimizer.report.bom import bom_text, materials
 from optimizer.report.screen import render, render_diagnosis
+from optimizer.report.words import usd
 from optimizer.solver import Options, Outcome, Reason
 from optimizer.studies.best import best_plan
 from optimizer.training import evaluate
@@ -345,3 +349,15 @@ def test_a_deadline_binds_where_one_replica_less_would_be_late() -> None:
     replicas = job.layout.data_parallel
     assert replicas > 1
     assert row.binding == (job.end_day + job.days / (replicas - 1) > 60)
+
+
+def test_the_bill_of_materials_tells_what_the_run_pays_and_uses() -> None:
+    plan = solved(one_job())
+    assert plan.training is not None
+    money = money_of(plan.instance)
+    text = bom_text(materials(plan), 80, money.times, money.words)
+    assert f"{usd(plan.training.usd)} for the run: " in text
+    assert "per year" not in text
+    assert "a year" not in text
+    used = [float(one.replace(",", "")) for one in re.findall(r"energy: ([\d,.]+) kWh ", text)]
+    assert sum(used) == pytest.approx(plan.training.energy_mwh * 1e3, rel=0.01)
