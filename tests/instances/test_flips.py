@@ -13,6 +13,9 @@ PAIRS = (
     ("racks-of-40-kw", "racks-of-12-kw"),
     ("owned-a100", "owned-a100-worn"),
     ("discount-from-5", "discount-from-9"),
+    ("network-break-at-40", "network-break-at-80"),
+    ("plant-full", "plant-half"),
+    ("hall-of-66-kw", "hall-of-66-kw-capped"),
 )
 
 
@@ -35,3 +38,14 @@ def test_what_is_told_of_owned_servers_and_of_the_discount() -> None:
     assert not any("/owned/" in pool for pool in library.expected("owned-a100-worn")["servers"])
     assert library.expected("discount-from-5")["accelerators"] == {"h200-141gb-sxm": 40}
     assert library.expected("discount-from-9")["accelerators"] == {"b200-180gb-sxm": 24}
+
+
+def test_what_is_told_of_the_network_the_plant_and_the_power_cap() -> None:
+    assert library.expected("network-break-at-40")["accelerators"] == {"h200-141gb-sxm": 40}
+    assert library.expected("network-break-at-80")["accelerators"] == {"b200-180gb-sxm": 24}
+    cooling = {name: set(library.expected(name)["servers"]) for name in ("plant-full", "plant-half")}
+    assert cooling["plant-full"] == {"b200-180gb-sxm x8/buy/air_containment_econ"}
+    assert cooling["plant-half"] == {"b200-180gb-sxm x8/buy/dynamic"}
+    free, capped = (library.expected(f"hall-of-66-kw{end}") for end in ("", "-capped"))
+    assert set(free["servers"]) == {"h100-80gb-sxm x8/buy/d2c_1p"}
+    assert set(capped["servers"]) == {"h100-80gb-sxm@70% x8/buy/rdhx_passive"}
