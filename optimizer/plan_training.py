@@ -92,6 +92,9 @@ class SiteUse(Shape):
     """What stands at a site and draws there."""
 
     site: str
+    facility: Literal["colocation", "own_build"] | None = Field(
+        default=None, description="Hall of bought servers; null where none is bought, and in plans of earlier versions."
+    )
     servers: int
     accelerators: int
     racks: int

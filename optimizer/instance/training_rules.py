@@ -42,16 +42,13 @@ def _budgets_of_a_kind(values: Values) -> Iterator[Broken]:
 
 
 def _caps_not_held(values: Values) -> Iterator[Broken]:
-    """Yearly caps mean nothing to a run of months, and its program does not choose between two halls."""
+    """Yearly caps mean nothing to a run of months."""
     if _kind(values) == "training":
         places: list[tuple[Inner, Values]] = [(("site",), values.get("site") or {})]
         places += [(("sites", index), one) for index, one in enumerate(values.get("sites") or ())]
         for where, site in places:
             for name in given(site, "carbon_tonnes_per_year", "water_m3_per_year"):
                 yield Broken((*where, name), f"{name} beside a workload of kind training", "is for serving")
-            if site.get("facility") == "cheaper":
-                allowed = "must be colocation or own_build: solve with each and take the cheaper plan"
-                yield Broken((*where, "facility"), "cheaper beside a workload of kind training", allowed)
 
 
 def _unread(values: Values) -> Iterator[Broken]:

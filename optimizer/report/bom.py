@@ -141,7 +141,7 @@ def _servers(plan: Plan, lines: list[BillLine], groups: list[ServerGroup]) -> li
         Item(
             kind="order",
             group=component,
-            item=f"{group.server_type}, {group.cooling} cooling",
+            item=_ordered(group),
             pool=group.pool,
             quantity=float(counts[group.pool]),
             unit="servers",
@@ -160,9 +160,16 @@ def _servers(plan: Plan, lines: list[BillLine], groups: list[ServerGroup]) -> li
     ]
 
 
+def _ordered(group: ServerGroup) -> str:
+    """What an order says of a server: a power cap is a setting of it, no other product."""
+    cap = group.power_cap_fraction
+    name = f"{group.accelerator} x{group.accelerators_per_server}, {group.cooling} cooling"
+    return name if cap == 1.0 else f"{name}, accelerators set to {cap:.4g} of their power"
+
+
 def _kept(group: ServerGroup) -> Item:
     """Owned servers that the plan uses: their capital is spent, what they cost to run stands in rows of its own."""
-    item = f"{group.server_type}, {group.cooling} cooling"
+    item = _ordered(group)
     return Item(
         kind="keep",
         group="owned servers",

@@ -128,6 +128,8 @@ def server_lines(group: ServerGroup, width: int) -> list[str]:
     parts = [f"{counted(group.servers, 'server')} of {unit} ({counted(total, 'accelerator')})"]
     if group.spare:
         parts.append(f"{group.spare:,} of them spare")
+    if group.power_cap_fraction < 1.0:
+        parts.append(f"capped at {percent(group.power_cap_fraction)} of their power")
     if group.cooling is not None:
         parts += [counted(group.racks, "rack"), f"{group.cooling} cooling"]
     else:

@@ -58,6 +58,7 @@ def make_plan(searched: Searched, found: Answered, options: Options, solver: str
         oldest_price=oldest_price(bare),
     )
     sites = tuple(_site_uses(data, counts, jobs))
+    halls = {one.facility for one in sites if one.facility is not None}
     objective = yearly / HOURS_PER_YEAR
     bound = min(max(found.outcome.bound, 0.0), objective)
     gap = max(0.0, 1.0 - bound / objective) if objective else 0.0
@@ -85,8 +86,9 @@ def make_plan(searched: Searched, found: Answered, options: Options, solver: str
         ),
         power_kw=math.fsum(one.power_kw for one in sites),
         energy_kwh_per_year=energy_mwh * 1e3 / economics.horizon_years,
+        # Sites may differ, then each says its own.
+        facility=halls.pop() if len(halls) == 1 else None,
         # Each job is billed its own posts; a fleet that several share says nothing of them.
-        facility="own_build" if instance.site.facility == "own_build" else "colocation",
         posts=0.0,
         carbon_tonnes_per_year=_over_jobs(data, jobs, _tonnes) / economics.horizon_years,
         water_m3_per_year=_over_jobs(data, jobs, _water_m3) / economics.horizon_years,
@@ -345,8 +347,10 @@ def _site_uses(
             for part in job.parts
             if part.pool in mine
         )
+        bought = [data.pools[q].place.hall for q in mine if data.pools[q].pool.is_bought]
         yield SiteUse(
             site=name,
+            facility=bought[0] if bought else None,
             servers=sum(sum(count) for count in mine.values()),
             accelerators=sum(sum(c) * data.pools[q].pool.server_type.accelerators for q, c in mine.items()),
             racks=sum(

@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from optimizer.costs.network import fabric_of
 from optimizer.plan import BillLine, CatalogRow
 from optimizer.plan_training import TrainedJob
+from optimizer.setting import electricity_region
 from optimizer.sources import FACILITY_FIGURES
 from optimizer.training.answer import Searched
 from optimizer.training.jobs import training_workload
+from optimizer.training.prices import PoolPrices
 from optimizer.training.program import TrainingProgram
 
 
@@ -15,6 +17,7 @@ def catalog_rows(
     data: TrainingProgram, counts: dict[str, tuple[int, int]], lines: Iterable[BillLine]
 ) -> tuple[CatalogRow, ...]:
     """Every catalogue row that the plan rests on."""
+    lines = tuple(lines)
     billed = {line.source for line in lines}
     catalog = next(iter(data.pools.values())).place.setting.catalog
     keys: set[tuple[str, str]] = set()
@@ -34,6 +37,7 @@ def catalog_rows(
         if site.electricity_usd_per_kwh is None:
             region = site.electricity_region or catalog.climates[site.climate].electricity_region
             keys.add(("electricity", region))
+        keys |= _hall_rows(prices, lines)
     keys |= {("facility", key) for key in FACILITY_FIGURES if catalog.facility[key].source in billed}
     for key, offer in catalog.rental_offers.items():
         if f"{offer.provider} {offer.instance}: {offer.source}" in billed:
@@ -45,6 +49,18 @@ def catalog_rows(
         if entry is not None:
             found.append(CatalogRow(table=table, id=key, row=entry.model_dump(mode="json")))
     return tuple(found)
+
+
+def _hall_rows(prices: PoolPrices, lines: Iterable[BillLine]) -> set[tuple[str, str]]:
+    """What a hall of one's own rests on."""
+    if prices.place.hall != "own_build" or not any(line.item.startswith("hall without") for line in lines):
+        return set()
+    setting = prices.place.setting
+    country = setting.catalog.electricity[electricity_region(setting.instance, setting.catalog)].iso3
+    keys = {("facility", key) for key in ("facility_life", "facility_maintenance", "facility_staff", "staff_min_24x7")}
+    if country in setting.catalog.build_costs:
+        return keys | {("build_costs", country)}
+    return keys | {("facility", "build_capex" if country == "USA" else "build_capex_global")}
 
 
 def messages(searched: Searched, jobs: tuple[TrainedJob, ...], counts: dict[str, tuple[int, int]]) -> tuple[str, ...]:

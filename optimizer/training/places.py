@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, Literal, get_args
 
 from optimizer.catalog import Catalog
 from optimizer.catalog.rows import Accelerator
@@ -11,6 +11,8 @@ from optimizer.instance.site import NamedSite, Site
 from optimizer.performance.training import TrainingAccelerator
 from optimizer.setting import Pool, Setting, build_setting
 
+#: Halls that bought servers may stand in: rented by the kW, or built.
+Hall = Literal["colocation", "own_build"]
 #: Name of the place of an instance that states one ``site`` only, and of what is rented.
 ONE_SITE: Final = "site"
 RENTED: Final = "rented"
@@ -20,11 +22,21 @@ S_PER_KM: Final = 5e-6
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A site with its own weather, power and electricity price; or, for ``RENTED``, whatever is rented."""
+    """A site with its own weather, power and electricity price; or, for ``RENTED``, whatever is rented.
+
+    Where either hall may be used a site is two places of one name, in colocation and in a hall of its own:
+    ``is_choice``. Bought servers of a site all stand in one of them.
+    """
 
     name: str
     setting: Setting
     site: Site
+    is_choice: bool = False
+
+    @property
+    def hall(self) -> Hall:
+        """Hall of bought servers."""
+        return "own_build" if self.site.facility == "own_build" else "colocation"
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -46,13 +58,16 @@ class SiteGroup:
 
 
 def places_of(instance: Instance, catalog: Catalog) -> tuple[Place, ...]:
-    """The sites in the order of the instance, then the rented place when renting is allowed."""
+    """The sites in the order of the instance, each in every hall that may be used; then the rented place."""
     sites: tuple[Site, ...] = instance.sites or (instance.site,)
     found = []
     for site in sites:
         name = site.name if isinstance(site, NamedSite) else ONE_SITE
-        plain = Site(**{key: getattr(site, key) for key in Site.model_fields})
-        found.append(Place(name, build_setting(instance.model_copy(update={"site": plain}), catalog), plain))
+        either = site.facility == "cheaper"
+        for hall in get_args(Hall) if either else (site.facility,):
+            plain = Site(**{key: getattr(site, key) for key in Site.model_fields} | {"facility": hall})
+            setting = build_setting(instance.model_copy(update={"site": plain}), catalog)
+            found.append(Place(name, setting, plain, either))
     if any(way != "buy" for way in instance.choices.sourcing):
         found.append(Place(RENTED, found[0].setting, found[0].site))
     return tuple(found)

@@ -53,8 +53,11 @@ class PoolPrices:
 
     @property
     def id(self) -> str:
-        """Name of the pool in the plan: with its site where there are several."""
-        return f"{self.place.name}/{self.pool.id}" if self.instance.sites and self.pool.is_bought else self.pool.id
+        """Name of the pool in the plan: with its site where there are several, with its hall where that is chosen."""
+        if not self.pool.is_bought:
+            return self.pool.id
+        name = f"{self.place.name}/{self.pool.id}" if self.instance.sites else self.pool.id
+        return f"{name}/{self.place.hall}" if self.place.is_choice else name
 
     @property
     def horizon_share(self) -> float:
@@ -92,12 +95,11 @@ class PoolPrices:
             return (count > 0).astype(np.float64)
         if family == "Racks":
             return np.ceil(count / self.pool.per_rack - _ROUNDING)
-        if family in ("SpaceKw", "ColocationKw"):
+        if family == "SpaceKw":
             return count * self.pool.server_kw
         if family == "Posts":
             need = staff_need(self.place.setting)
-            built = self.place.setting.instance.site.facility == "own_build"
-            kw = self.pool.server_kw if built else 0.0
+            kw = self.pool.server_kw if self.place.hall == "own_build" else 0.0
             return need.posts_of(size * count, kw * count)
         if family == "ManagementServers":
             each = self.instance.economics.services.servers_per_management_server
@@ -245,7 +247,8 @@ def pool_prices(instance: Instance, places: tuple[Place, ...]) -> dict[tuple[str
             curve = place.setting.catalog.power_curves[row.generation]
             busy = pool.loaded_kw(curve.training_fraction * row.server_power_kw)
             idle = pool_idle_kw(place.setting, pool) if pool.is_bought else 0.0
-            found[place.name, pool.id] = PoolPrices(instance, place, pool, tuple(mine), heat, busy, idle)
+            prices = PoolPrices(instance, place, pool, tuple(mine), heat, busy, idle)
+            found[place.name, prices.id] = prices
     return found
 
 
@@ -265,10 +268,7 @@ def heat_of(setting: Setting, pool: Pool) -> dict[str, float]:
 def _concerns(key: QuantityKey, pool: Pool, heat: Mapping[str, float]) -> bool:
     """Whether a term's quantity belongs to servers of a pool."""
     family, *index = key
-    # Where either hall may be used training takes colocation: a job of weeks builds none.
-    if family == "HallKw":
-        return False
-    if family in ("SpaceKw", "ColocationKw", "SiteUsed", "Posts", "ManagementServers"):
+    if family in ("SpaceKw", "SiteUsed", "Posts", "ManagementServers"):
         return pool.is_bought
     if family in ("Servers", "Racks", "BusyKwh", "LevelKwh", "PeakKw"):
         return index[0] == pool.id

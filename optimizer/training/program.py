@@ -7,6 +7,7 @@
     Held[q,t] >= 0          servers that runs hold in period t: Held_Balance from one change to the next
     Fleet_Holds[q,t]        Held[q,t] <= Fleet[q]
     Whole[q,k] integer      racks, posts and other things of a fleet that come whole
+    HallUsed[s,h] binary    Fleet[q] <= bound_q HallUsed[s,h],  sum_h HallUsed[s,h] <= 1     halls of a site
     Power, racks, supply, types: rows over Fleet; Capital_Budget and Run_Budget over what is paid
 
 One job alone holds exactly its own servers, so its limits were checked choice by choice (``choices``). Bought servers
@@ -206,6 +207,7 @@ def _add_fleet(model: Any, data: TrainingProgram) -> None:
         held, rule=lambda m, q, period: m.Held[q, period] - m.Fleet[q] <= 0.0, doc="the fleet holds the runs under way"
     )
     _add_sites(model, data)
+    _add_halls(model, data)
     instance = data.instance
     members: dict[str, list[str]] = {}
     for q, prices in data.pools.items():
@@ -257,6 +259,27 @@ def _add_sites(model: Any, data: TrainingProgram) -> None:
     model.Power_Limit = Constraint(capped, rule=power, doc="power at the meter fits the site")
     capped = [name for name, place in places.items() if place.site.racks is not None]
     model.Rack_Limit = Constraint(capped, rule=racks, doc="racks fit the site")
+
+
+def _add_halls(model: Any, data: TrainingProgram) -> None:
+    """Bought servers of a site all stand in one hall, where either may be used."""
+    members = [
+        ((prices.place.name, prices.place.hall), q)
+        for q, prices in data.pools.items()
+        if prices.pool.is_bought and prices.place.is_choice
+    ]
+    halls = sorted({hall for hall, _ in members})
+    model.HallUsed = Var(halls, domain=Binary, doc="servers of a site stand in a hall")
+    model.Hall_Used = Constraint(
+        [(*hall, q) for hall, q in members],
+        rule=lambda m, site, hall, q: m.Fleet[q] - data.most[q] * m.HallUsed[site, hall] <= 0.0,
+        doc="servers use their hall",
+    )
+    model.Hall_One = Constraint(
+        sorted({site for site, _ in halls}),
+        rule=lambda m, site: sum(m.HallUsed[one] for one in halls if one[0] == site) <= 1,
+        doc="one hall at a site",
+    )
 
 
 def _add_fleet_price(model: Any, data: TrainingProgram) -> None:

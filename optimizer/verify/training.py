@@ -9,7 +9,7 @@ from optimizer.instance.model import Instance
 from optimizer.instance.site import NamedSite, Site
 from optimizer.instance.training import TrainingWorkload
 from optimizer.plan import Plan
-from optimizer.plan_training import TrainedJob, TrainingPlan
+from optimizer.plan_training import SiteUse, TrainedJob, TrainingPlan
 from optimizer.verify.climate import captured_fraction, pue, weather
 from optimizer.verify.facts import ORDINARY_AIR, Facts, gather, group_facts, rent_quote, server_quote
 from optimizer.verify.finding import SOLVED_RELATIVE, Finding, Ledger
@@ -34,7 +34,7 @@ def check_training(plan: Plan) -> tuple[Finding, ...]:
         ledger.add("V-COUNT", "training", "nothing", "jobs", "a plan for training says how it trains")
         return tuple(ledger.findings)
     try:
-        facts = facts_by_site(instance)
+        facts = facts_by_site(instance, {one.site: one.facility for one in training.sites})
         any_facts = next(iter(facts.values()))
         own = {one.name: own_job(instance, workload, one, any_facts.catalog) for one in workload.all_jobs()}
     except KeyError as error:
@@ -58,12 +58,16 @@ def check_training(plan: Plan) -> tuple[Finding, ...]:
     return tuple(ledger.findings)
 
 
-def facts_by_site(instance: Instance) -> dict[str, Facts]:
-    """What is known at each place; rented servers take prices only, which are the same everywhere."""
+def facts_by_site(instance: Instance, halls: Mapping[str, str | None]) -> dict[str, Facts]:
+    """What is known at each place, bought servers in the hall that the plan says.
+
+    Rented servers take prices only, which are the same everywhere.
+    """
     found: dict[str, Facts] = {}
     for site in instance.sites or (instance.site,):
         name = site.name if isinstance(site, NamedSite) else _ONE_SITE
-        plain = Site(**{key: getattr(site, key) for key in Site.model_fields})
+        hall = site.facility if site.facility != "cheaper" else halls.get(name) or "colocation"
+        plain = Site(**{key: getattr(site, key) for key in Site.model_fields} | {"facility": hall})
         found[name] = gather(instance.model_copy(update={"site": plain}))
     return {**found, _RENTED: next(iter(found.values()))}
 
@@ -294,6 +298,20 @@ def _check_counts(ledger: Ledger, plan: Plan, training: TrainingPlan, facts: Map
     _check_sites(ledger, plan, training, facts, kw)
 
 
+def _check_hall(ledger: Ledger, plan: Plan, use: SiteUse, path: str) -> None:
+    """The hall of a site is one that may be used there; where nothing is bought there is none."""
+    instance = plan.instance
+    named = {site.name: site.facility for site in instance.sites} or {_ONE_SITE: instance.site.facility}
+    if use.site not in named:
+        ledger.same("V-OFFER", path, use.facility, None, "rented servers stand in no hall of the site")
+        return
+    stated = named[use.site]
+    allowed = ("colocation", "own_build") if stated == "cheaper" else (stated,)
+    # Plans of earlier versions say nothing; they knew no choice.
+    known = use.facility in allowed or (use.facility is None and stated != "cheaper")
+    ledger.check(known, "V-OFFER", path, use.facility, allowed, "a hall that may be used")
+
+
 def _check_sites(
     ledger: Ledger, plan: Plan, training: TrainingPlan, facts: Mapping[str, Facts], kw: Mapping[str, float]
 ) -> None:
@@ -316,6 +334,7 @@ def _check_sites(
     )
     for number, use in enumerate(training.sites):
         path = f"training.sites[{number}]"
+        _check_hall(ledger, plan, use, f"{path}.facility")
         here = [group for group in plan.servers if home[group.pool] == use.site]
         ledger.same("V-COUNT", f"{path}.servers", use.servers, sum(one.servers for one in here), "servers there")
         ledger.same("V-RACK", f"{path}.racks", use.racks, sum(one.racks for one in here), "racks there")

@@ -45,7 +45,9 @@ def held(facts: Facts, group: ServerGroup, part: JobPart) -> Held:
 def lines_of(plan: Plan, place: Held) -> list[Line]:
     """Yearly lines of servers that train all year."""
     facts, one = place.facts, place.one
-    alone = plan.model_copy(update={"servers": (one.group,), "deployments": ()})
+    # Facts of a site know the hall that the plan chose there.
+    hall = facts.instance.site.facility
+    alone = plan.model_copy(update={"servers": (one.group,), "deployments": (), "facility": hall})
     groups = {one.group.pool: one}
     fleet = measure(facts, alone, groups)
     above = one.group.in_service * (place.busy_kw - one.idle_kw) if one.is_bought else 0.0

@@ -12,6 +12,8 @@ from optimizer.instance.reading import read_instance_text
 from optimizer.performance.power_cap import cap_curves, speed_under_cap
 from optimizer.plan import Plan
 from optimizer.power_states import accelerator_of, most_air_kw, server_type_id, speed_of
+from optimizer.report.bom import materials
+from optimizer.report.screen import render
 from optimizer.setting import build_setting
 from optimizer.verify import verify
 
@@ -103,6 +105,15 @@ def test_the_checker_refuses_a_cap_that_is_not_allowed_and_two_states_of_a_type(
     two = one.servers[0].model_copy(update={"power_cap_fraction": 0.9, "pool": "other"})
     both = one.model_copy(update={"instance": instance([0.8, 0.9]), "servers": (*one.servers, two)})
     assert any("one power state" in str(finding) for finding in verify(both))
+
+
+def test_a_cap_is_told_and_orders_the_same_servers() -> None:
+    capped = plan([0.8])
+    assert any("capped at 80 % of their power" in line for line in render(capped, width=120).splitlines())
+    ordered = [one for one in materials(capped).items if one.group == "servers"]
+    assert next(one.item for one in ordered if one.kind == "order") == (
+        f"h100-80gb-sxm x8, {capped.servers[0].cooling} cooling, accelerators set to 0.8 of their power"
+    )
 
 
 @pytest.mark.parametrize("cap", [0.5, 1.1])

@@ -113,7 +113,6 @@ def spoilt() -> dict[str, dict[str, Any]]:
             {"choices/sourcing": ["buy", "spot"], "choices/spot_availability_fraction": 0.9}, training()
         ),
         "yearly cap for training": changed({"sites/0/carbon_tonnes_per_year": 5}, training()),
-        "either hall for training": changed({"sites/1/facility": "cheaper"}, training()),
         "sites for serving": changed({"sites": [{"name": "east"}]}),
         "two sites of one name": changed({"sites/1/name": "east"}, training()),
         "link to nowhere": changed({"wan_links/0/between/1": "north"}, training()),

@@ -6,6 +6,7 @@ from typing import Any
 
 from optimizer.instance.model import Instance
 from optimizer.instance.reading import read_instance_text
+from tests.oracle.tiers import add_availability, add_weather
 
 _CARDS = ("a100-80gb-sxm", "h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm", "mi300x", "gb200-nvl72")
 _CLIMATES = ("us_va_ashburn", "us_or_dalles", "sg_singapore", "fi_helsinki")
@@ -78,6 +79,7 @@ def draw_training(seed: int) -> dict[str, Any]:
     else:
         value["site"] = _site(rng, counts[-1])
     _add_discounts(random.Random(f"tiers {seed}"), value, counts)
+    _add_site(random.Random(f"site {seed}"), value)
     return value
 
 
@@ -96,6 +98,37 @@ def _add_discounts(rng: random.Random, value: dict[str, Any], counts: list[int])
         own: dict[str, Any] = {"discount_kind": rng.choice(kinds)}
         own["discounts"] = [{"from_kw": start, "discount_fraction": share} for start, share in plant_steps]
         value["economics"]["cooling_prices"] = dict.fromkeys(value["choices"]["cooling"], own)
+
+
+def _add_site(rng: random.Random, value: dict[str, Any]) -> None:
+    """What sites bring beside power: weather, part load, halls, cooling by the rack, staff, availability.
+
+    From a stream of its own, so that the other draws of a seed stay.
+    """
+    sites = value.get("sites") or [value["site"]]
+    for site in sites:
+        wrapped: dict[str, Any] = {"site": site}
+        add_weather(rng, wrapped)
+        # Of two sites a hall of one's own, never left alone, makes one dear: rarer, so that splits are drawn too.
+        if rng.random() < (0.6 if len(sites) == 1 else 0.3):
+            site["facility"] = rng.choice(("own_build", "cheaper"))
+    economics = value["economics"]
+    if rng.random() < 0.4:
+        for option in value["choices"]["cooling"]:
+            if rng.random() < 0.6:
+                own = economics.setdefault("cooling_prices", {}).get(option, {})
+                economics["cooling_prices"][option] = {**own, "per_rack_usd": rng.choice((500.0, 6000.0, 60_000.0))}
+    if rng.random() < 0.4:
+        # Eleven posts that an own hall always has would decide every small run.
+        economics["staff"] = {"usd_per_fte_year": rng.choice((500.0, 50_000.0)), "step_fte": rng.choice((0.1, 1.0))}
+        economics["staff"]["minimum_fte"] = rng.choice((0.0, 0.5, 2.0))
+        economics["hall"] = {"build_usd_per_kw": rng.choice((500.0, 9000.0)), "life_years": rng.choice((8.0, 20.0))}
+    if not value.get("sites"):
+        add_availability(rng, value)
+    else:
+        # Racks count whole at each site: with a price they would make any split cheapest by a hair.
+        for own in economics.get("cooling_prices", {}).values():
+            own.pop("per_rack_usd", None)
 
 
 def _site(rng: random.Random, most: int) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from collections import Counter
 
 import pytest
 
+from optimizer.instance.model import Instance
+from optimizer.plan import Plan
 from optimizer.solver import Options
 from optimizer.training.answer import best_plan
 from optimizer.verify import verify
@@ -26,6 +28,7 @@ def difference(seed: int, seen: Counter[str]) -> str | None:
         found = None if plan is None or plan.training is None else plan.training.usd
         return None if same else f"seed {seed}: enumeration {expected}, program {found}"
     assert plan.training is not None
+    _count(instance, plan, seen)
     seen["several sites"] += len(plan.training.jobs[0].parts) > 1
     seen["rented"] += plan.servers[0].sourcing != "buy"
     seen["binding"] += any(row.binding for row in plan.headroom if row.limit != "spare_servers")
@@ -35,6 +38,44 @@ def difference(seed: int, seen: Counter[str]) -> str | None:
     if abs(plan.training.usd - expected) > TOLERANCE * expected:
         return f"seed {seed}: enumeration {expected!r}, program {plan.training.usd!r}"
     return None
+
+
+def _count(instance: Instance, plan: Plan, seen: Counter[str]) -> None:
+    """Features of instances whose plan buys, and halls that plans chose."""
+    assert plan.training is not None
+    sites = instance.sites or (instance.site,)
+    if plan.servers[0].sourcing != "buy":
+        return
+    economics = instance.economics
+    seen["network discount"] += bool(economics.network_discounts)
+    seen["plant discount"] += any(one.discounts for one in economics.cooling_prices.values())
+    seen["cooling by the rack"] += any(one.per_rack_usd for one in economics.cooling_prices.values())
+    seen["own weather"] += any(site.climate_bins is not None for site in sites)
+    seen["part load"] += any(site.plant_load_fraction < 1.0 for site in sites)
+    seen["availability"] += instance.targets.availability_fraction is not None
+    if any(site.facility == "cheaper" for site in sites):
+        seen["either hall"] += 1
+        seen["either hall, built"] += any(one.facility == "own_build" for one in plan.training.sites)
+    seen["own hall"] += any(site.facility == "own_build" for site in sites)
+
+
+#: Features that at least five of the long run's feasible plans must have.
+FEATURES = (
+    "feasible",
+    "infeasible",
+    "several sites",
+    "rented",
+    "binding",
+    "network discount",
+    "plant discount",
+    "cooling by the rack",
+    "own weather",
+    "part load",
+    "availability",
+    "own hall",
+    "either hall",
+    "either hall, built",
+)
 
 
 def _check(seeds: range) -> Counter[str]:
@@ -53,4 +94,4 @@ def test_program_agrees_on_random_training() -> None:
 def test_program_agrees_on_two_hundred_random_training_instances() -> None:
     seen = _check(SLOW)
     print(f"\n{len(SLOW)} random training instances: {dict(seen)}")  # noqa: T201 - the proof's other half
-    assert min(seen[name] for name in ("feasible", "infeasible", "several sites", "rented", "binding")) >= 5
+    assert min(seen[name] for name in FEATURES) >= 5

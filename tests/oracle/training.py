@@ -23,9 +23,10 @@ from optimizer.performance.training import (
     predict_step,
     production_factor,
 )
-from optimizer.verify.climate import captured_fraction, pue
 from tests.oracle import tiers
+from tests.oracle.listing import captured, pue
 from tests.oracle.power_costs import levelised
+from tests.oracle.site_costs import site_costs
 
 AIR = "air_containment_econ"
 
@@ -140,13 +141,12 @@ def placed(instance: Instance, job: Any, row: Any, days: float, servers: int) ->
     """The job on each pool of one site, and rented."""
     for site in sites_of(instance):
         for cooling in instance.choices.cooling or ():
-            part = bought(instance, site, row, cooling, servers, days)
-            if part is not None:
+            for part in bought(instance, site, row, cooling, servers, days):
                 yield from kept(instance, job, row, days, [part])
     for term in instance.choices.sourcing:
-        part = rented(instance, row, term, servers, days)
-        if part is not None:
-            yield from kept(instance, job, row, days, [part])
+        let = rented(instance, row, term, servers, days)
+        if let is not None:
+            yield from kept(instance, job, row, days, [let])
 
 
 def spread(
@@ -173,12 +173,11 @@ def spread(
             for spare_at in (0, 1) if idle else (0,):
                 counts = (here * unit + idle * (spare_at == 0), (units - here) * unit + idle * (spare_at == 1))
                 for a, b in pools:
-                    parts = [
+                    for parts in product(
                         bought(instance, first, row, a, counts[0], days),
                         bought(instance, second, row, b, counts[1], days),
-                    ]
-                    if all(part is not None for part in parts):
-                        yield from kept(instance, job, row, days, [part for part in parts if part is not None])
+                    ):
+                        yield from kept(instance, job, row, days, list(parts))
 
 
 def kept(instance: Instance, job: Any, row: Any, days: float, parts: list[dict[str, Any]]) -> Iterator[Way]:
@@ -227,8 +226,8 @@ def rented(instance: Instance, row: Any, term: str, servers: int, days: float) -
 
 def bought(
     instance: Instance, site_name: str, row: Any, cooling: str, in_service: int, days: float
-) -> dict[str, Any] | None:
-    """Cost of bought servers at a site over a job, spares beside them."""
+) -> list[dict[str, Any]]:
+    """Cost of bought servers at a site over a job, spares beside them, in each hall that may be used."""
     catalog, site, economics, targets = (
         load_catalog(),
         sites_of(instance)[site_name],
@@ -239,7 +238,7 @@ def bought(
     option, climate = catalog.cooling[cooling], catalog.climates[site.climate]
     refused = {"required": "air", "no": "liquid"}.get(row.liquid_cooling)
     if "buy" not in instance.choices.sourcing or price is None or option.medium == refused:
-        return None
+        return []
     fans = 1.0
     if row.liquid_cooling != "required":
         fans -= catalog.facility["server_fan_share_air"].typical * option.server_fan_saved_typical_fraction
@@ -252,8 +251,9 @@ def bought(
     height = 1 if row.server_rack_units >= 42 else site.rack_units // row.server_rack_units
     per_rack = min(math.floor(limit / kw + 1e-9), height)
     if per_rack < 1:
-        return None
-    spare = max(math.ceil(targets.spare_fraction * in_service - 1e-9), targets.spare_servers)
+        return []
+    asked = tiers.available_spares(targets, size, in_service)
+    spare = max(math.ceil(targets.spare_fraction * in_service - 1e-9), targets.spare_servers, asked)
     total = in_service + spare
     racks = -(-total // per_rack)
     rate = economics.discount_rate
@@ -262,7 +262,7 @@ def bought(
         server_usd += economics.liquid_ready_usd_per_kw * row.server_power_kw
     wire_usd = tiers.network_usd(fabrics, economics, total * size)
     rack_usd = racks * (catalog.facility["rack_hardware"].typical if economics.rack_usd is None else economics.rack_usd)
-    share = captured_fraction(option)
+    share = captured(option)
     plants = {cooling: share * kw * total}
     if share < 1.0:
         plants[AIR] = plants.get(AIR, 0.0) + (1.0 - share) * kw * total
@@ -272,12 +272,9 @@ def bought(
         + tiers.plant_usd(catalog.cooling[key].capex_marginal_usd_per_kw, economics.cooling_prices.get(key), heat)
         for key, heat in plants.items()
     }
-    air = catalog.cooling[AIR]
-    colocation = catalog.facility["colo_wholesale_1mw_plus"].typical * 12.0
-    space = max(0.0, colocation - air.capex_typical_usd_per_kw * (life + air.maintenance_typical_fraction)) * kw * total
-    space *= levelised(economics, economics.hall.colocation_escalation_fraction)
-    posts = math.ceil(catalog.facility["cluster_admin"].typical / 8.0 * size * total / economics.staff.step_fte - 1e-9)
-    wages = catalog.facility["staff_cost_loaded"].typical * levelised(economics, economics.staff.escalation_fraction)
+    own = economics.cooling_prices.get(cooling)
+    doors_usd = 0.0 if own is None or own.per_rack_usd is None else own.per_rack_usd * racks
+    plant_usd[cooling] = plant_usd.get(cooling, 0.0) + doors_usd
     # The mean book value over a life of n years that is written off evenly is (n + 1) / 2n of the price.
     insured = catalog.facility["insurance"].typical * (
         server_usd * total * (economics.server_life_years + 1.0) / (2.0 * economics.server_life_years)
@@ -288,8 +285,6 @@ def bought(
         server_usd * total * (crf(rate, economics.server_life_years) + economics.server_maintenance_fraction)
         + wire_usd * (crf(rate, economics.network_life_years) + economics.network_maintenance_fraction)
         + rack_usd * crf(rate, economics.server_life_years)
-        + space
-        + posts * economics.staff.step_fte * wages
         + insured
         + sum(usd * (life + catalog.cooling[key].maintenance_typical_fraction) for key, usd in plant_usd.items())
     )
@@ -298,13 +293,18 @@ def bought(
     rack_scale = row.accelerators_per_server > row.accelerators_per_host
     idle_kw = (curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction) * row.server_power_kw * fans
     busy_kw = curve.training_fraction * row.server_power_kw * fans
-    weather = pue(option, climate)
-    kwh = (in_service * busy_kw + spare * idle_kw + total * wires_kw) * weather.mean * days * 24.0
+    mean, design = pue(option, climate, site)
+    kwh = (in_service * busy_kw + spare * idle_kw + total * wires_kw) * mean * days * 24.0
     region = catalog.electricity[climate.electricity_region]
     cents = site.electricity_usd_per_kwh if site.electricity_usd_per_kwh is not None else region.price_usd_per_kwh
     kwh *= levelised(economics, economics.energy_escalation_fraction)
-    return {
-        "site": site_name, "pool": cooling, "servers": total, "usd": yearly * years + kwh * (cents or 0.0),
-        "capital": server_usd * total + wire_usd + rack_usd + sum(plant_usd.values()),
-        "kw": kw * total * weather.design, "racks": racks, "yearly": yearly, "energy": kwh * (cents or 0.0),
-    }  # fmt: skip
+    capital = server_usd * total + wire_usd + rack_usd + sum(plant_usd.values())
+    halls = site_costs(instance.model_copy(update={"site": site}), catalog).of_fleet(kw * total, total * size, total, 0)
+    return [
+        {
+            "site": site_name, "pool": cooling, "servers": total,
+            "usd": (yearly + hall_usd) * years + kwh * (cents or 0.0), "capital": capital + hall_capital,
+            "kw": kw * total * design, "racks": racks,
+        }
+        for hall_usd, hall_capital in halls
+    ]  # fmt: skip
