@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from optimizer.climate import site_climate
-from optimizer.costs import setting_terms
+from optimizer.costs import SETTING_COMPONENTS, energy, environment
 from optimizer.costs.term import QuantityKey
 from optimizer.program_data import ProgramData
 from optimizer.setting import plant_pue
@@ -14,6 +14,8 @@ from optimizer.units import HOURS_PER_YEAR
 #: A bill that the own load would change by less than this share is not spoken of. Cooling options often lie closer
 #: than half a percent to each other, so it is small.
 MATERIAL = 0.001
+#: Components that PUE is part of.
+_OF_PUE = (energy.COMPONENT, environment.CARBON)
 #: Loads below the field's least are taken at it.
 _LEAST = 0.1
 
@@ -54,15 +56,20 @@ def own_load(
         key: plant_pue(setting.catalog.cooling[key], climate, min(1.0, max(_LEAST, load)))[0]
         for key, load in fractions.items()
     }
+    # PUE is in no other term, and what no server stands in costs nothing.
     pools = tuple(
-        replace(pool, pue_mean=pues[pool.cooling.id]) if pool.cooling is not None and pool.cooling.id in pues else pool
+        replace(pool, pue_mean=pues[pool.cooling.id])
         for pool in setting.pools
+        if pool.cooling is not None and quantities.get(("Servers", pool.id), 0.0)
     )
-    used = {(term.component, term.item): term.usd_per_year for term in data.terms}
+    moved = replace(setting, pools=pools)
+    before = {(term.component, term.item): term.usd_per_year for term in data.terms if term.component in _OF_PUE}
     more = math.fsum(
-        (term.usd_per_year - used[term.component, term.item]) * quantities.get(term.quantity, 0.0)
-        for term in setting_terms(replace(setting, pools=pools))
-        if (term.component, term.item) in used
+        (term.usd_per_year - before[term.component, term.item]) * quantities.get(term.quantity, 0.0)
+        for name, of_setting in SETTING_COMPONENTS
+        if name in _OF_PUE
+        for term in of_setting(moved)
+        if (term.component, term.item) in before
     )
     return OwnLoad(fractions, pues, more)
 
