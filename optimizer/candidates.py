@@ -20,7 +20,7 @@ from optimizer.performance.joined import AnyPrepared, Joined, Single
 from optimizer.performance.layouts import RULES, check_layouts
 from optimizer.performance.roles import UnitPrepared, prepare_prompts, prepare_units
 from optimizer.performance.serving import Prepared, ServingPrediction, prepare
-from optimizer.power_states import LARGE_DENSE_PARAMETERS, speed_of
+from optimizer.power_states import LARGE_DENSE_PARAMETERS, UNCAPPED, speed_of
 from optimizer.role_units import Block, Units, units_of
 from optimizer.schemes import SchemeOption
 from optimizer.setting import ServerType, Setting
@@ -175,11 +175,13 @@ def build_candidates(
             _units(setting, model, columns, factors, one, seen, spots, widths, spans, most_units)
             for one, seen in zip(setting.classes, predicted, strict=True)
         ]
+    # No measured point stands behind speeds under a power cap.
+    capped = np.array([one.power_cap_fraction < UNCAPPED for one in used], dtype=np.bool_)
     both = "unified" in setting.instance.choices.serving_roles
     prepared: list[AnyPrepared] = []
     for index, seen in enumerate(predicted):
         assert columns is not None
-        parts = [_confident(setting, model, columns.generation_index, seen)] if both else []
+        parts = [_confident(setting, model, columns.generation_index, seen, capped[type_column])] if both else []
         if offered:
             generation = columns.generation_index[offered[index].units.decode]
             parts.append(_confident(setting, model, generation, offered[index].prepared))
@@ -291,7 +293,11 @@ def _units(
 
 
 def _confident(
-    setting: Setting, model: ServedModel, generation_index: IntArray, plain: Prepared | UnitPrepared
+    setting: Setting,
+    model: ServedModel,
+    generation_index: IntArray,
+    plain: Prepared | UnitPrepared,
+    unmeasured: NDArray[np.bool_] | None = None,
 ) -> Single:
     """The same at the confidence that the planner asks for."""
     instance = setting.instance
@@ -301,6 +307,7 @@ def _confident(
         engine=ENGINE_NAMES[instance.workload.engine],
         generation_index=generation_index,
         confidence=instance.targets.confidence,
+        unmeasured=unmeasured,
     )
 
 

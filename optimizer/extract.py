@@ -35,6 +35,7 @@ from optimizer.plan import (
     StopReason,
 )
 from optimizer.plant_load import load_fractions, load_messages, own_load
+from optimizer.power_states import UNCAPPED
 from optimizer.program_data import Offered, Pair, ProgramData
 from optimizer.setting import Pool
 from optimizer.solver import Options, Outcome, Reason
@@ -179,6 +180,7 @@ def deployment_row(offer: Offer, data: ProgramData, fleet: Fleet, pair: Pair) ->
         ENGINE_NAMES[data.setting.instance.workload.engine],
         GENERATIONS.index(pool.server_type.accelerator.generation),
         two_roles=bool(candidates.prefill_replicas[row]),
+        is_capped=pool.server_type.power_cap_fraction < UNCAPPED,
     )
     return Deployment(
         id=d,

@@ -72,18 +72,22 @@ def at_confidence(
     engine: str,
     generation_index: NDArray[np.int64],
     confidence: float,
+    unmeasured: NDArray[np.bool_] | None = None,
 ) -> Prepared | UnitPrepared | ConfidentPrepared:
     """The deployments at a confidence of 0.5 (as predicted) up to below 1.
 
     ``model`` is the catalogue's name (None: not in the catalogue); ``generation_index`` has one code a row. No measured
-    point stands behind units of two roles, whatever the model.
+    point stands behind units of two roles, whatever the model, and behind rows that are ``unmeasured``.
     """
     if confidence <= AS_PREDICTED:
         return prepared
     bands = load_bands()
     evidence = bands.evidence_of(model, generation_index)
+    none = EVIDENCE.index("none")
     if isinstance(prepared, UnitPrepared):
-        evidence = np.full_like(evidence, EVIDENCE.index("none"))
+        evidence = np.full_like(evidence, none)
+    elif unmeasured is not None:
+        evidence = np.where(unmeasured, none, evidence)
     # A band is centred where held-out errors are; what a prediction is at 0.5 stays the prediction itself.
     return ConfidentPrepared(
         prepared,
@@ -112,12 +116,15 @@ class BandMultipliers:
 
 
 def band_multipliers(
-    model: str | None, engine: str, generation_index: int, *, two_roles: bool = False
+    model: str | None, engine: str, generation_index: int, *, two_roles: bool = False, is_capped: bool = False
 ) -> BandMultipliers:
-    """The 80 % band (10 % and 90 % quantiles of held-out error) around predictions as they are."""
+    """The 80 % band (10 % and 90 % quantiles of held-out error) around predictions as they are.
+
+    No measured point stands behind units of two roles and behind accelerators under a power cap.
+    """
     bands = load_bands()
     code = int(bands.evidence_of(model, np.array([generation_index]))[0])
-    if two_roles:
+    if two_roles or is_capped:
         code = EVIDENCE.index("none")
     multipliers = {
         metric: (

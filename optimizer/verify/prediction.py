@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from optimizer.catalog.rows import Compute
 from optimizer.performance.bands import METRICS
 from optimizer.performance.confidence import at_confidence, band_multipliers, shown_bands
@@ -15,7 +17,7 @@ from optimizer.verify.accuracy import kept
 from optimizer.verify.facts import Facts
 from optimizer.verify.finding import Ledger, close
 from optimizer.verify.fleet import servers_per_replica
-from optimizer.verify.power_state import most_kw, slowed
+from optimizer.verify.power_state import NO_CAP, most_kw, slowed
 from optimizer.verify.unit import OwnUnit, check_role, own_unit
 
 _ENGINES = {"tensorrt-llm": "trtllm"}
@@ -66,9 +68,12 @@ def predict(facts: Facts, one: Deployment, factors: Factors) -> Predicted:
             engine=traffic.engine,
             generation_index=columns.generation_index,
             confidence=targets.confidence,
+            unmeasured=np.array([one.power_cap_fraction < NO_CAP]),
         ).at(float(one.concurrency))
         seen = {field.name: float(getattr(asked, field.name)[0]) for field in fields(ServingPrediction)}
-    band = band_multipliers(named, traffic.engine, int(columns.generation_index[0]), two_roles=one.prefill is not None)
+    roles, capped = one.prefill is not None, one.power_cap_fraction < NO_CAP
+    generation = int(columns.generation_index[0])
+    band = band_multipliers(named, traffic.engine, generation, two_roles=roles, is_capped=capped)
 
     def value(name: str) -> float:
         return seen[name]

@@ -116,6 +116,25 @@ def test_a_cap_is_told_and_orders_the_same_servers() -> None:
     )
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.9])
+def test_nothing_measured_stands_behind_a_capped_speed(confidence: float) -> None:
+    """The band is the widest there is, and a confidence above 0.5 asks for it."""
+    several = []
+    for caps in ([1.0], [0.9]):
+        document = json.loads(json.dumps(WRITER))
+        document["targets"] |= {"confidence": confidence, "tpot_ms": 80}
+        document["choices"]["power_cap_fractions"] = caps
+        found = solve(read_instance_text(json.dumps(document), "writer.json")).plan
+        assert found is not None
+        assert not verify(found)
+        several.append(found.deployments[0].prediction)
+    free, capped = several
+    assert free.evidence != "none"
+    assert capped.evidence == "none"
+    wide, narrow = (one.bands["tpot_ms"][1] / one.bands["tpot_ms"][0] for one in (capped, free))
+    assert wide > narrow
+
+
 @pytest.mark.parametrize("cap", [0.5, 1.1])
 def test_caps_outside_what_is_measured_are_refused(cap: float) -> None:
     with pytest.raises(Exception, match="power_cap_fractions"):

@@ -110,15 +110,15 @@ def _add_site(rng: random.Random, value: dict[str, Any]) -> None:
         wrapped: dict[str, Any] = {"site": site}
         add_weather(rng, wrapped)
         # Of two sites a hall of one's own, never left alone, makes one dear: rarer, so that splits are drawn too.
-        if rng.random() < (0.6 if len(sites) == 1 else 0.3):
+        if rng.random() < (0.75 if len(sites) == 1 else 0.3):
             site["facility"] = rng.choice(("own_build", "cheaper"))
     economics = value["economics"]
-    if rng.random() < 0.4:
+    if rng.random() < 0.7:
         for option in value["choices"]["cooling"]:
             if rng.random() < 0.6:
                 own = economics.setdefault("cooling_prices", {}).get(option, {})
                 economics["cooling_prices"][option] = {**own, "per_rack_usd": rng.choice((500.0, 6000.0, 60_000.0))}
-    if rng.random() < 0.4:
+    if rng.random() < 0.6:
         # Eleven posts that an own hall always has would decide every small run.
         economics["staff"] = {"usd_per_fte_year": rng.choice((500.0, 50_000.0)), "step_fte": rng.choice((0.1, 1.0))}
         economics["staff"]["minimum_fte"] = rng.choice((0.0, 0.5, 2.0))
