@@ -22,7 +22,7 @@ def _of_way(instance: Instance, way: Way) -> Things:
     """Type, format, cooling or term, and named sites of bought servers."""
     cooling = load_catalog().cooling
     found = {("schemes", way.precision)}
-    for (site, accelerator, pool), _ in way.held:
+    for (site, accelerator, pool, _), _ in way.held:
         bought = pool in cooling
         found |= {("accelerators", accelerator), ("sourcing", "buy" if bought else pool)}
         found |= {("cooling", pool)} if bought else set()

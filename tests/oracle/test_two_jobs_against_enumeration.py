@@ -61,11 +61,15 @@ def starts(way: Way, job: Any) -> Iterator[tuple[int, int]]:
         first += 1
 
 
-def peaks(runs: list[tuple[Way, int, int]]) -> dict[tuple[str, str, str], int]:
+#: Site or "rented", accelerator, cooling or term, hall.
+Pool = tuple[str, str, str, str]
+
+
+def peaks(runs: list[tuple[Way, int, int]]) -> dict[Pool, int]:
     """Most servers of each pool that are held at once."""
-    found: dict[tuple[str, str, str], int] = {}
+    found: dict[Pool, int] = {}
     for period in {first for _, first, _ in runs}:
-        now: dict[tuple[str, str, str], int] = {}
+        now: dict[Pool, int] = {}
         for way, first, held in runs:
             if first <= period < first + held:
                 for pool, servers in way.held:
@@ -79,18 +83,20 @@ class Fleets:
     """What fleets cost and need, each pool and size once; servers are given with their spares."""
 
     def __init__(self, instance: Instance) -> None:
-        bare = instance.targets.model_copy(update={"spare_fraction": 0.0, "spare_servers": 0})
+        none = {"spare_fraction": 0.0, "spare_servers": 0, "availability_fraction": None}
+        bare = instance.targets.model_copy(update=none)
         self._instance = instance.model_copy(update={"targets": bare})
         self._known: dict[Any, dict[str, Any]] = {}
 
-    def of(self, pool: tuple[str, str, str], servers: int) -> dict[str, Any]:
-        site, accelerator, cooling = pool
+    def of(self, pool: Pool, servers: int) -> dict[str, Any]:
+        site, accelerator, cooling, hall = pool
         key = (pool, servers)
         if key not in self._known:
             row = load_catalog().accelerators[accelerator]
             part = None
             if site in sites_of(self._instance):
-                part = bought(self._instance, site, row, cooling, servers, 1.0)
+                halls = bought(self._instance, site, row, cooling, servers, 1.0)
+                part = next((one for one in halls if one["hall"] == hall), None)
             self._known[key] = part or {"yearly": 0.0, "capital": 0.0, "kw": 0.0, "racks": 0}
         return self._known[key]
 
@@ -127,16 +133,18 @@ def _kept(instance: Instance, usd: float, fleet: dict[Any, int], parts: dict[Any
     economics = instance.economics
     if usd > (economics.budget_usd or math.inf):
         return False
+    if len({(site, hall) for site, _, _, hall in fleet if hall}) > len({site for site, _, _, hall in fleet if hall}):
+        return False
     if sum(part["capital"] for part in parts.values()) > (economics.budget_capex_usd or math.inf):
         return False
     for name, site in sites_of(instance).items():
-        here = [part for (place, _, _), part in parts.items() if place == name]
+        here = [part for (place, _, _, _), part in parts.items() if place == name]
         if sum(part["kw"] for part in here) > (site.power_kw or math.inf):
             return False
         if sum(part["racks"] for part in here) > (math.inf if site.racks is None else site.racks):
             return False
     held: Counter[str] = Counter()
-    for (_, accelerator, _), count in fleet.items():
+    for (_, accelerator, _, _), count in fleet.items():
         held[accelerator] += count * load_catalog().accelerators[accelerator].accelerators_per_server
     return all(held[name] <= most for name, most in instance.choices.supply.items())
 

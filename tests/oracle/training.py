@@ -33,11 +33,11 @@ AIR = "air_containment_econ"
 
 @dataclass(frozen=True)
 class Way:
-    """A way to do one job: days, servers by (site, accelerator, cooling or term), and what each is charged."""
+    """A way to do one job: days, servers by (site, accelerator, cooling or term, hall), and what each is charged."""
 
     days: float
     usd: float
-    held: tuple[tuple[tuple[str, str, str], int], ...]
+    held: tuple[tuple[tuple[str, str, str, str], int], ...]
     capital: float
     power_kw: dict[str, float]
     racks: dict[str, int]
@@ -200,7 +200,7 @@ def kept(instance: Instance, job: Any, row: Any, days: float, parts: list[dict[s
         return
     if usd > (economics.budget_usd or math.inf) or capital > (economics.budget_capex_usd or math.inf):
         return
-    held = tuple(((part["site"], row.id, part["pool"]), part["servers"]) for part in parts)
+    held = tuple(((part["site"], row.id, part["pool"], part["hall"]), part["servers"]) for part in parts)
     yield Way(days, usd, held, capital, power, racks)
 
 
@@ -221,7 +221,16 @@ def rented(instance: Instance, row: Any, term: str, servers: int, days: float) -
     committed = {"on_demand": 0.0, "reserved_1yr": 1.0, "reserved_3yr": 3.0}[term]
     paid = years if committed == 0.0 else math.ceil(years / committed) * committed
     usd = servers * row.accelerators_per_server * min(prices) * 8766.0 * paid
-    return {"site": "rented", "pool": term, "servers": servers, "usd": usd, "capital": 0.0, "kw": 0.0, "racks": 0}
+    return {
+        "site": "rented",
+        "pool": term,
+        "hall": "",
+        "servers": servers,
+        "usd": usd,
+        "capital": 0.0,
+        "kw": 0.0,
+        "racks": 0,
+    }
 
 
 def bought(
@@ -299,12 +308,14 @@ def bought(
     cents = site.electricity_usd_per_kwh if site.electricity_usd_per_kwh is not None else region.price_usd_per_kwh
     kwh *= levelised(economics, economics.energy_escalation_fraction)
     capital = server_usd * total + wire_usd + rack_usd + sum(plant_usd.values())
+    names = ("colocation", "own_build") if site.facility == "cheaper" else (site.facility,)
     halls = site_costs(instance.model_copy(update={"site": site}), catalog).of_fleet(kw * total, total * size, total, 0)
     return [
         {
-            "site": site_name, "pool": cooling, "servers": total,
+            "site": site_name, "pool": cooling, "hall": hall, "servers": total,
             "usd": (yearly + hall_usd) * years + kwh * (cents or 0.0), "capital": capital + hall_capital,
+            "yearly": yearly + hall_usd,
             "kw": kw * total * design, "racks": racks,
         }
-        for hall_usd, hall_capital in halls
+        for hall, (hall_usd, hall_capital) in zip(names, halls, strict=True)
     ]  # fmt: skip
