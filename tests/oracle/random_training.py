@@ -6,7 +6,7 @@ from typing import Any
 
 from optimizer.instance.model import Instance
 from optimizer.instance.reading import read_instance_text
-from tests.oracle.tiers import add_availability, add_weather
+from tests.oracle.tiers import add_weather
 
 _CARDS = ("a100-80gb-sxm", "h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm", "mi300x", "gb200-nvl72")
 _CLIMATES = ("us_va_ashburn", "us_or_dalles", "sg_singapore", "fi_helsinki")
@@ -124,11 +124,21 @@ def _add_site(rng: random.Random, value: dict[str, Any]) -> None:
         economics["staff"]["minimum_fte"] = rng.choice((0.0, 0.5, 2.0))
         economics["hall"] = {"build_usd_per_kw": rng.choice((500.0, 9000.0)), "life_years": rng.choice((8.0, 20.0))}
     if not value.get("sites"):
-        add_availability(rng, value)
+        _add_availability(rng, value)
     else:
         # Racks count whole at each site: with a price they would make any split cheapest by a hair.
         for own in economics.get("cooling_prices", {}).values():
             own.pop("per_rack_usd", None)
+
+
+def _add_availability(rng: random.Random, value: dict[str, Any]) -> None:
+    """A target of availability; milder than for a few servers, since the enumeration counts in whole fractions."""
+    if rng.random() < 0.4:
+        value["targets"] |= {
+            "availability_fraction": rng.choice((0.9, 0.99, 0.9999)),
+            "failures_per_accelerator_year": rng.choice((0.04, 0.1)),
+            "repair_days": rng.choice((2.0, 7.0)),
+        }
 
 
 def _site(rng: random.Random, most: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cache
 from math import comb
 from random import Random
 from typing import Any
@@ -67,12 +68,18 @@ def available_spares(targets: Targets, accelerators: int, in_service: int) -> in
     """Least spares with which enough servers are up with the asked probability, in whole fractions."""
     if targets.availability_fraction is None:
         return 0
-    hours_down = Fraction(targets.failures_per_accelerator_year) * accelerators * Fraction(targets.repair_days)
+    down = targets.failures_per_accelerator_year, targets.repair_days
+    return _available(targets.availability_fraction, *down, accelerators, in_service)
+
+
+@cache
+def _available(asked: float, failures: float, repair_days: float, accelerators: int, in_service: int) -> int:
+    hours_down = Fraction(failures) * accelerators * Fraction(repair_days)
     down = hours_down / (hours_down + Fraction(1461, 4))
     for spare in range(1000):
         total = in_service + spare
         sure = sum(comb(total, k) * down**k * (1 - down) ** (total - k) for k in range(spare + 1))
-        if sure >= Fraction(targets.availability_fraction) - Fraction(1, 10**12):
+        if sure >= Fraction(asked) - Fraction(1, 10**12):
             return spare
     raise ValueError("no count of spares is enough")
 
