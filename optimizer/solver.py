@@ -5,7 +5,7 @@ changed between solves without rebuilding.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -238,6 +238,13 @@ class Compiled:
         places = np.flatnonzero(dear).astype(np.int32)
         highs.changeColsBounds(places.size, places, np.zeros(places.size), np.zeros(places.size))
         return int(places.size)
+
+    def set_bounds(self, columns: Sequence[int], lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Move the bounds of columns; the bounds that they had."""
+        places, lp = np.array(columns, dtype=np.int32), self._highs.getLp()
+        before = np.array(lp.col_lower_)[places], np.array(lp.col_upper_)[places]
+        self._highs.changeColsBounds(places.size, places, lower, upper)
+        return before
 
     def row_of(self, constraint: Any) -> int:
         """Row of a constraint of the model."""

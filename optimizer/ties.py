@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from optimizer.extract import TIE
+from optimizer.fewest_ways import fewest_ways
 from optimizer.program_data import ProgramData
 from optimizer.solver import Compiled, FloatArray, Options, Outcome, Search
 
@@ -84,8 +85,8 @@ def break_ties(
     at most for all names together. A fleet of one type that comes first so is first in the whole order, for no fleet
     has fewer types. Where there may be a mix, types are counted too, at a quarter of an accelerator for all of them,
     and names weigh less than one type: that is the whole order, so where the cheapest plan is a mix already it is
-    asked at once. ``roomy``: of plans that are equal even then, one with much capacity, which neighbours with more
-    demand may use.
+    asked at once. Of plans that are equal even then, one with few ways to serve (``fewest_ways``); ``roomy``: in its
+    place one with much capacity, which neighbours with more demand may use.
     """
     cost = compiled.cost_vector(model.TotalCost.expr)
     compiled.leave_out_dearer(outcome.objective + 2.0 * TIE * abs(outcome.objective))
@@ -104,10 +105,12 @@ def break_ties(
     best: FloatArray | None = values
     if sum(order.used(values)) < 2:
         best = least(order.without_types() + room, values)
-    if best is None or sum(order.used(best)) < 2:
-        return values if best is None else best
-    switches = order.add_switches(compiled)
-    costs = order.with_types(switches)
-    costs[: room.size] += room
-    fewest = least(costs, np.concatenate((best, np.array(order.used(best), dtype=np.float64))))
-    return best if fewest is None else fewest
+    if best is None:
+        return values
+    if sum(order.used(best)) > 1:
+        switches = order.add_switches(compiled)
+        costs = order.with_types(switches)
+        costs[: room.size] += room
+        fewest = least(costs, np.concatenate((best, np.array(order.used(best), dtype=np.float64))))
+        best = best if fewest is None else fewest
+    return best if roomy else fewest_ways(compiled, model, data, best, options, deadline, stop)
