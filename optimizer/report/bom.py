@@ -208,7 +208,10 @@ def _item(plan: Plan, line: BillLine) -> Item:
         price *= line.factors.get("levelised", 1.0) * line.factors.get("after_tax", 1.0)
         quantity, unit, price_unit = line.usd_per_year / price, "kWh/year", "USD/kWh"
     elif kind not in ("order", "later") and quantity:
-        price, price_unit = line.usd_per_year / quantity, f"{price_unit}-year"
+        # A quantity of a year (kWh/year) has a price of its own; what stands all year a price per year.
+        yearly = line.unit.endswith("/year")
+        price_unit = f"USD/{line.unit.removesuffix('/year')}" if yearly else f"{price_unit}-year"
+        price = line.usd_per_year / quantity
     low, high = _line_range(plan, line, kind, price)
     return Item(
         kind,
@@ -258,7 +261,7 @@ def _group(line: BillLine, kind: Kind) -> str:
 
 def _one(unit: str) -> str:
     """One of a unit: servers -> server."""
-    return unit.removesuffix("s") if unit in ("servers", "racks", "accelerators") else unit
+    return unit.removesuffix("s") if unit in ("servers", "racks", "accelerators", "posts") else unit
 
 
 def _rows(plan: Plan, table: str) -> dict[str, Mapping[str, Any]]:

@@ -221,3 +221,27 @@ def test_replicas_wider_than_a_tray_rent_the_trays_of_a_rack() -> None:
     assert all(one.accelerators_per_replica > 4 for one in plan.deployments)
     assert rented.item.startswith("gb200-nvl72 x72,")
     assert rented.usd_per_year == pytest.approx(rented.quantity * 72 * rented.unit_price_usd * HOURS_PER_YEAR)
+
+
+def test_a_quantity_of_a_year_has_a_price_of_its_unit() -> None:
+    plan = solved(
+        {
+            "name": "carbon and water paid",
+            "workload": {
+                "model": "Llama-3.1-8B",
+                "request": {"input_tokens": 1000, "output_tokens": 300},
+                "demand": {"requests_per_s": 4},
+                "load": {"mean_fraction": 0.5},
+            },
+            "targets": {"tpot_ms": 60},
+            "choices": {"accelerators": [CARD], "tensor_parallel": [1], "schemes": ["w16a16"], "sourcing": ["buy"]},
+            "economics": {"carbon_usd_per_tonne": 80, "water_usd_per_m3": 4},
+        }
+    )
+    found = materials(plan).items
+    used = [one for one in found if one.unit == "kWh/year"]
+    assert {one.group for one in used} == {"energy", "carbon", "water"}
+    assert {one.price_unit for one in used} == {"USD/kWh"}
+    assert {one.price_unit for one in found if one.group == "staff"} == {"USD/post-year"}
+    for one in used:
+        assert one.quantity * one.unit_price_usd == pytest.approx(one.usd_per_year, rel=1e-9)
