@@ -55,6 +55,22 @@ class Searched:
         prices = {key: one for key, one in self.prices.items() if not things & things_of_pool(self.instance, one)}
         formats = {name for kind, name in things if kind == "schemes"}
         options = tuple(tuple(one for one in each if one.precision not in formats) for each in self.options)
+        if len(self.jobs) == 1 and all(kind in ("accelerators", "schemes") for kind, _ in things):
+            # A type or a format takes whole kinds of choices with it, of which each kept its cheapest.
+            left = {id(one) for one in prices.values()}
+            same = tuple(
+                replace(
+                    one,
+                    found=tuple(
+                        choice
+                        for choice in one.found
+                        if choice.options.precision not in formats
+                        and all(id(part.prices) in left for part in choice.parts)
+                    ),
+                )
+                for one in self.choices
+            )
+            return replace(self, prices=prices, options=options, choices=same)
         return replace(self, prices=prices, options=options, choices=_choices(self.instance, options, prices))
 
     def on_one_site(self) -> "Searched":
