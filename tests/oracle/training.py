@@ -7,6 +7,7 @@ here again from docs/method.md section 8, one server count at a time. Splits ove
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -42,6 +43,10 @@ class Way:
     power_kw: dict[str, float]
     racks: dict[str, int]
     precision: str = ""
+
+
+#: Own weather by the hour is long, and every split of a job asks for it again.
+_pue = cache(pue)
 
 
 def crf(rate: float, years: float) -> float:
@@ -302,7 +307,7 @@ def bought(
     rack_scale = row.accelerators_per_server > row.accelerators_per_host
     idle_kw = (curve.idle_rack_scale_fraction if rack_scale else curve.idle_fraction) * row.server_power_kw * fans
     busy_kw = curve.training_fraction * row.server_power_kw * fans
-    mean, design = pue(option, climate, site)
+    mean, design = _pue(option, climate, site)
     kwh = (in_service * busy_kw + spare * idle_kw + total * wires_kw) * mean * days * 24.0
     region = catalog.electricity[climate.electricity_region]
     cents = site.electricity_usd_per_kwh if site.electricity_usd_per_kwh is not None else region.price_usd_per_kwh
