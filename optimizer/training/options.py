@@ -94,8 +94,8 @@ def with_replicas(bases: Layouts, rows: NDArray[np.int64], replicas: FloatArray)
 def sound_layouts(layouts: Layouts, job: Job) -> NDArray[np.bool_]:
     """Replicas within the batch, and ranks of a stage in whole expert-parallel groups."""
     ranks = layouts.data_parallel * layouts.tensor_parallel * layouts.context_parallel
-    whole = np.mod(ranks, layouts.expert_parallel) == 0
-    return (layouts.data_parallel <= most_replicas(job.sequences, layouts)) & (ranks > 0) & whole
+    whole: NDArray[np.bool_] = (ranks > 0) & (np.mod(ranks, layouts.expert_parallel) == 0)
+    return whole & (layouts.data_parallel <= most_replicas(job.sequences, layouts))
 
 
 def fastest_layouts(evaluator: Evaluator, bases: Layouts) -> Layouts:

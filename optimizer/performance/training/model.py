@@ -13,7 +13,7 @@ _HEAD_DIM: Final = 128
 _USUAL_VOCABULARY: Final = 128256
 #: Experts that a token meets in most recent mixtures (DeepSeek-V3, Qwen3, Kimi K2).
 _USUAL_CHOSEN: Final = 8
-#: Experts come in multiples of this in published mixtures (8 of Mixtral, 128 of Qwen3, 256 of DeepSeek-V3, 384 of Kimi K2).
+#: Experts come in multiples of this in published mixtures (8 in Mixtral, 128 in Qwen3, 256 in DeepSeek-V3).
 _EXPERTS_STEP: Final = 8
 #: More experts than the largest published mixtures have are not made up.
 _MOST_EXPERTS: Final = 512
