@@ -2,7 +2,7 @@
 
 What the proposal states is taken as it is; of what it leaves open (format, method, degrees, replicas) the quickest that
 keeps the limits of a layout is taken, or where nothing does, what breaks fewest of them. With the servers given, the
-quickest is the cheapest: everything that is paid grows with the days.
+quickest is the cheapest: everything that is paid grows with the days. Halls that are left open cost it least.
 """
 
 import math
@@ -12,13 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.catalog import load_catalog
+from optimizer.catalog import Catalog, load_catalog
 from optimizer.errors import InputError, InternalError, Problem
 from optimizer.instance.model import Instance
 from optimizer.performance.training import Layouts
 from optimizer.plan import Plan
 from optimizer.proposals.broken import Evaluated, is_broken, tells_a_break
 from optimizer.proposals.training_chosen import Wanted, narrowed, outside, wanted_of, with_degrees
+from optimizer.proposals.training_halls import in_one_hall
 from optimizer.proposals.training_layout import unsuited
 from optimizer.proposals.training_servers import Found, servers_of
 from optimizer.proposals.training_shape import TrainingProposal
@@ -78,7 +79,23 @@ def evaluated_training(
     """
     catalog = instance_catalog(instance, load_catalog())
     wanted = wanted_of(instance, proposal, catalog, file)
-    own = narrowed(instance, wanted)
+    ways = [
+        _evaluated(instance, own, catalog, wanted, proposal, options, file)
+        for own in in_one_hall(narrowed(instance, wanted), wanted)
+    ]
+    return min(ways, key=lambda way: (len(way.broken), way.plan.training.usd if way.plan.training else math.inf))
+
+
+def _evaluated(
+    instance: Instance,
+    own: Instance,
+    catalog: Catalog,
+    wanted: tuple[Wanted, ...],
+    proposal: TrainingProposal | Plan,
+    options: Options,
+    file: str,
+) -> Evaluated:
+    """The proposal in the halls of ``own``, the narrowed instance."""
     found = servers_of(own, catalog, wanted, file)
     jobs = jobs_of(own, catalog)
     choices: list[Choice] = []
