@@ -173,8 +173,7 @@ def _check_job(
     fine &= (lay.pipeline_parallel - 1) * stage < model.layers
     fine &= lay.virtual_stages == 1 or model.layers % (lay.pipeline_parallel * lay.virtual_stages) == 0
     fine &= lay.data_parallel * lay.micro_batch <= max(round(own.batch / own.sequence), 1) or lay.data_parallel == 1
-    # Ranks of a stage fall into whole groups that hold every expert once.
-    fine &= lay.data_parallel * lay.tensor_parallel * lay.context_parallel % lay.expert_parallel == 0
+    fine &= lay.expert_parallel <= lay.data_parallel * lay.tensor_parallel * lay.context_parallel
     ledger.check(fine, "V-OFFER", f"{path}.layout", lay, "degrees that divide", "the layout does not suit the model")
     in_service = held_servers = 0
     for number, part in enumerate(job.parts):

@@ -1,6 +1,5 @@
 """A model as training sees it: what is multiplied, stored and sent, over all its layers."""
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,8 +12,6 @@ _HEAD_DIM: Final = 128
 _USUAL_VOCABULARY: Final = 128256
 #: Experts that a token meets in most recent mixtures (DeepSeek-V3, Qwen3, Kimi K2).
 _USUAL_CHOSEN: Final = 8
-#: Experts come in multiples of this in published mixtures (8 in Mixtral, 128 in Qwen3, 256 in DeepSeek-V3).
-_EXPERTS_STEP: Final = 8
 #: More experts than the largest published mixtures have are not made up.
 _MOST_EXPERTS: Final = 512
 
@@ -164,9 +161,7 @@ class TrainingModel:
         """A usual shape of the given size, for a model of which no more is known.
 
         Dense: layers = (N / (12 x 128^2))^(1/3), hidden = 128 layers. Mixture: the dense model of the active size,
-        whose MLP is split into experts until all parameters are there: a multiple of 8 of them, as published mixtures
-        have, so that usual expert-parallel degrees divide them, and a shared one for what is left. ValueError unless
-        0 < active <= all.
+        whose MLP is split into experts until all parameters are there. ValueError unless 0 < active <= all.
         """
         active = parameters if active_parameters is None else active_parameters
         if not 0 < active <= parameters:
@@ -197,13 +192,8 @@ class TrainingModel:
         met = max(active - fixed, 0.1 * active)
         ratio = max((parameters - fixed) / met, 1.0)
         chosen = min(max(round(_MOST_EXPERTS / ratio), 1), _USUAL_CHOSEN)
-        # Rounded up: then what a token meets beside its experts, (E - ratio x chosen) / (E - chosen) of it, is above 0.
-        experts = max(math.ceil(ratio * chosen / _EXPERTS_STEP - 1e-9), 1) * _EXPERTS_STEP
-        if experts == chosen:
-            experts += _EXPERTS_STEP
-        of_layer = met / layers / (3.0 * hidden)
-        width = max(round(of_layer * (ratio - 1.0) / (experts - chosen) / 64.0), 1) * 64
-        shared = max(round((of_layer - width * chosen) / 64.0), 0) * 64
+        experts = max(round(ratio * chosen), chosen)
+        width = max(round(met / layers / chosen / (3.0 * hidden) / 64.0), 1) * 64
         shape = Architecture(
             layers=layers,
             hidden_size=hidden,
@@ -217,7 +207,6 @@ class TrainingModel:
             active_experts=chosen,
             moe_layers=layers,
             moe_ffn_size=width,
-            shared_ffn_size=shared,
             full_layers=layers,
         )
         return cls.from_architecture(shape, f"{name}-A{active / 1e9:.4g}B")

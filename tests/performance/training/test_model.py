@@ -20,9 +20,6 @@ def test_a_model_of_a_size_has_about_that_size(parameters: float, share: float) 
     found = TrainingModel.from_parameters(parameters, share * parameters)
     assert found.parameters == pytest.approx(parameters, rel=0.25)
     assert found.active_parameters == pytest.approx(share * parameters, rel=0.25)
-    # Usual expert-parallel degrees divide the experts of a mixture.
-    assert found.experts % 8 == 0
-    assert found.is_dense or found.active_experts < found.experts
 
 
 def test_active_parameters_beyond_all_are_refused() -> None:
