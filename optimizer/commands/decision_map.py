@@ -42,18 +42,14 @@ def decision_map(
 
     A choice is what is used: accelerator types, schemes, cooling, ways of sourcing. Ctrl-C keeps the rows done.
     """
-    from optimizer.commands.money import in_money, money_of
+    from optimizer.commands.money import money_of
     from optimizer.commands.solve import read
 
     if len(vary) != 2:
         raise click.UsageError("a map needs --vary twice: across, then up")
     wanted = read(instance)
     money = money_of(wanted)
-    writers: outputs.Writers = {
-        ".json": _json,
-        ".csv": _csv,
-        ".svg": lambda one: _svg(in_money(one, money), money.words),
-    }
+    writers: outputs.Writers = {".json": _json, ".csv": _csv, ".svg": money.told(_svg)}
     outputs.check(output, writers, "map", force=force)
     with (
         answering.missing_libraries_told(),
@@ -63,14 +59,7 @@ def decision_map(
         from optimizer.studies.decision_map import decision_map as study
 
         found = study(wanted, *vary, instance, near_fraction=near, tell=tell, stop=stop)
-    outputs.give(
-        found,
-        output,
-        writers,
-        lambda one: _screen(in_money(one, money), talk.width(), money.words),
-        as_json=as_json,
-        quiet=quiet,
-    )
+    outputs.give(found, output, writers, money.told(_screen), as_json=as_json, quiet=quiet)
     return 0 if found.is_complete else 5
 
 
@@ -104,10 +93,11 @@ def _svg(found: "DecisionMap", words: str) -> str:
     return regions_svg(found, words)
 
 
-def _screen(found: "DecisionMap", width: int, money_words: str) -> str:
+def _screen(found: "DecisionMap", money_words: str) -> str:
     from optimizer.report.charts.regions import LETTERS, regions_characters
     from optimizer.report.words import counted, percent, usd, wrapped
 
+    width = talk.width()
     lines = [found.name, "", *regions_characters(found, width - 2), ""]
     for place, words in enumerate(found.choices):
         own = [one.usd_per_year for one in found.cells if one.choice == place and one.usd_per_year is not None]

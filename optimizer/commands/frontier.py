@@ -43,16 +43,12 @@ def frontier(
     Each limit is tightened step by step and the cheapest plan under it found; the instance's own limit on a traded
     field is set aside. K marks the knee, N the plan of the instance's own limits. Ctrl-C keeps the points found.
     """
-    from optimizer.commands.money import in_money, money_of
+    from optimizer.commands.money import money_of
     from optimizer.commands.solve import read
 
     wanted = read(instance)
     money = money_of(wanted)
-    writers: outputs.Writers = {
-        ".json": _json,
-        ".csv": _csv,
-        ".svg": lambda one: _svg(in_money(one, money), money.words),
-    }
+    writers: outputs.Writers = {".json": _json, ".csv": _csv, ".svg": money.told(_svg)}
     outputs.check(output, writers, "frontier", force=force)
     with (
         answering.missing_libraries_told(),
@@ -65,14 +61,7 @@ def frontier(
     if not found.points:
         talk.say("no plan was found" if not found.is_complete else f"nothing fits {instance} under any of these limits")
         return 4 if found.is_complete else 6
-    outputs.give(
-        found,
-        output,
-        writers,
-        lambda one: _screen(in_money(one, money), talk.width(), money.words),
-        as_json=as_json,
-        quiet=quiet,
-    )
+    outputs.give(found, output, writers, money.told(_screen), as_json=as_json, quiet=quiet)
     return 0 if found.is_complete else 5
 
 
@@ -94,10 +83,11 @@ def _svg(found: "Front", words: str) -> str:
     return front_svg(found, words)
 
 
-def _screen(found: "Front", width: int, words: str) -> str:
+def _screen(found: "Front", words: str) -> str:
     from optimizer.report.charts.front import front_characters
     from optimizer.report.words import counted, significant, usd, wrapped
 
+    width = talk.width()
     lines = [found.name, "", *front_characters(found, width - 2), ""]
     for _, group in groupby(found.points, key=lambda one: (one.summary, one.is_knee, one.is_now)):
         own = list(group)

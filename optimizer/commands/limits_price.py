@@ -34,7 +34,7 @@ def limits_price(instance: Path, by: float, output: str | None, as_json: bool, q
     These are no dual values of a relaxed program: servers are whole, so a limit often costs nothing until it costs
     a server.
     """
-    from optimizer.commands.money import in_money, money_of
+    from optimizer.commands.money import money_of
     from optimizer.commands.solve import read
 
     wanted = read(instance)
@@ -52,14 +52,7 @@ def limits_price(instance: Path, by: float, output: str | None, as_json: bool, q
     if found is None:
         talk.say(f"nothing fits {instance}; `optimize explain {instance}` says why")
         return 4
-    outputs.give(
-        found,
-        output,
-        writers,
-        lambda one: _screen(in_money(one, money), talk.width(), money.words),
-        as_json=as_json,
-        quiet=quiet,
-    )
+    outputs.give(found, output, writers, money.told(_screen), as_json=as_json, quiet=quiet)
     return 0 if found.is_complete else 5
 
 
@@ -84,9 +77,10 @@ def _csv(found: "LimitPrices") -> str:
     return outputs.as_csv("limits-price", header, rows)
 
 
-def _screen(found: "LimitPrices", width: int, words: str) -> str:
+def _screen(found: "LimitPrices", words: str) -> str:
     from optimizer.report.words import percent, significant, usd, wrapped
 
+    width = talk.width()
     lines = [found.name, *wrapped("Plan", [found.summary, f"{usd(found.usd_per_year)} {words}"], width), ""]
     for one in found.limits:
         binding = " (holds the plan back)" if one.is_binding else ""

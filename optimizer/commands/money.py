@@ -4,6 +4,7 @@ Bills of runs are annuities over the horizon (docs/training-plans.md section 3);
 its cost. Files for programs (JSON, CSV) keep the annuity, as their names say.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -21,6 +22,10 @@ class Money:
 
     times: float = 1.0
     words: str = "per year"
+
+    def told(self, draw: Callable[[Any, str], str]) -> Callable[[Any], str]:
+        """What ``draw`` makes of a study's result in this money, and of its words."""
+        return lambda found: draw(in_money(found, self), self.words)
 
 
 def money_of(instance: Instance) -> Money:

@@ -72,11 +72,11 @@ def sweep(
     Ctrl-C leaves the cases that are done in FILE; the same command goes on
     where it was. Results do not depend on --jobs, --scheduler or interruptions.
     """
-    from optimizer.commands.money import in_money, money_of
+    from optimizer.commands.money import money_of
     from optimizer.commands.solve import read
 
     wanted = read(instance)
-    money = money_of(wanted)
+    screen = money_of(wanted).told(lambda one, words: sweep_tables.on_screen(one, talk.width(), words))
     is_parquet = output is not None and output.lower().endswith(".parquet")
     if is_parquet:
         files.guard(Path(str(output)), "", force=True)
@@ -113,18 +113,11 @@ def sweep(
             )
     if is_parquet:
         if not quiet:
-            talk.data(sweep_tables.on_screen(in_money(found, money), talk.width(), money.words))
+            talk.data(screen(found))
         files.write_bytes(Path(str(output)), sweep_tables.as_parquet(found))
         talk.say(f"written     {output}")
     else:
-        outputs.give(
-            found,
-            output,
-            _TEXTS,
-            lambda one: sweep_tables.on_screen(in_money(one, money), talk.width(), money.words),
-            as_json=as_json,
-            quiet=quiet,
-        )
+        outputs.give(found, output, _TEXTS, screen, as_json=as_json, quiet=quiet)
     if part is not None:
         if found.is_whole:
             part.unlink(missing_ok=True)

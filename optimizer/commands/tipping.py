@@ -40,16 +40,12 @@ def tipping(
     A choice is what is used: accelerator types, schemes, cooling, ways of sourcing. Values between two solved ones are
     left out only where the choice there is proven; docs/studies.md states the guarantee. Ctrl-C keeps what is known.
     """
-    from optimizer.commands.money import in_money, money_of
+    from optimizer.commands.money import money_of
     from optimizer.commands.solve import read
 
     wanted = read(instance)
     money = money_of(wanted)
-    writers: outputs.Writers = {
-        ".json": _json,
-        ".csv": _csv,
-        ".svg": lambda one: _svg(in_money(one, money), money.words),
-    }
+    writers: outputs.Writers = {".json": _json, ".csv": _csv, ".svg": money.told(_svg)}
     outputs.check(output, writers, "tipping", force=force)
     with (
         answering.missing_libraries_told(),
@@ -59,14 +55,7 @@ def tipping(
         from optimizer.studies.tipping import tipping_points
 
         found = tipping_points(wanted, vary, instance, resolution=resolution, tell=tell, stop=stop)
-    outputs.give(
-        found,
-        output,
-        writers,
-        lambda one: _screen(in_money(one, money), talk.width(), money.words),
-        as_json=as_json,
-        quiet=quiet,
-    )
+    outputs.give(found, output, writers, money.told(_screen), as_json=as_json, quiet=quiet)
     return 0 if found.is_complete else 5
 
 
@@ -98,10 +87,11 @@ def _svg(found: "Tipping", words: str) -> str:
     return stretches_svg(found, words)
 
 
-def _screen(found: "Tipping", width: int, words: str) -> str:
+def _screen(found: "Tipping", words: str) -> str:
     from optimizer.report.charts.stretches import LETTERS, stretches_strip
     from optimizer.report.words import counted, significant, usd, wrapped
 
+    width = talk.width()
     lines = [found.name, "", *(f"  {line}" for line in stretches_strip(found, width - 4)), ""]
     for place, one in enumerate(found.stretches):
         money = (

@@ -43,18 +43,15 @@ def tornado(
     Prices move between the catalogue's low and high, or +-25 % where it states none; bounds and assumptions by the
     documented ranges of docs/studies.md. Ctrl-C keeps what was solved.
     """
-    from optimizer.commands.money import in_money, money_of
+    from optimizer.commands.money import money_of
     from optimizer.commands.solve import read
     from optimizer.studies.assumptions import KINDS, leading_assumptions
 
     wanted = read(instance)
     money = money_of(wanted)
     kinds = [kind for kind in KINDS if not only or kind in {_KINDS[one] for one in only}]
-    writers: outputs.Writers = {
-        ".json": _json,
-        ".csv": _csv,
-        ".svg": lambda one: _svg(in_money(one, money), count, money.words),
-    }
+    draw = money.told(lambda one, words: _svg(one, count, words))
+    writers: outputs.Writers = {".json": _json, ".csv": _csv, ".svg": draw}
     outputs.check(output, writers, "tornado", force=force)
     with (
         answering.missing_libraries_told(),
@@ -65,14 +62,8 @@ def tornado(
     if found is None:
         talk.say(f"nothing fits {instance}; `optimize explain {instance}` says why")
         return 4
-    outputs.give(
-        found,
-        output,
-        writers,
-        lambda one: _screen(in_money(one, money), count, talk.width(), money.words),
-        as_json=as_json,
-        quiet=quiet,
-    )
+    screen = money.told(lambda one, words: _screen(one, count, words))
+    outputs.give(found, output, writers, screen, as_json=as_json, quiet=quiet)
     return 0 if found.moved == found.total else 5
 
 
@@ -105,10 +96,11 @@ def _svg(found: "Leading", count: int, words: str) -> str:
     return tornado_svg(replace(found, assumptions=found.assumptions[:count]), words)
 
 
-def _screen(found: "Leading", count: int, width: int, words: str) -> str:
+def _screen(found: "Leading", count: int, words: str) -> str:
     from optimizer.report.charts.tornado import tornado_bars
     from optimizer.report.words import counted, percent, significant, usd, wrapped
 
+    width = talk.width()
     lines = [found.name, *wrapped("Plan", [found.summary, f"{usd(found.usd_per_year)} {words}"], width), ""]
     rows = found.assumptions[:count]
     for one, bar in zip(rows, tornado_bars(rows, _BAR), strict=True):

@@ -35,7 +35,7 @@ from optimizer.training.options import Options as JobOptions
 from optimizer.training.options import fastest_layouts, sound_layouts
 from optimizer.training.places import SiteGroup, groups_of, training_accelerator
 from optimizer.training.program import Run, TrainingProgram
-from optimizer.training.replicas import most_replicas, width
+from optimizer.training.replicas import expert_group_replicas, in_expert_groups, most_replicas, width
 from optimizer.verify import verify
 
 #: Slack of whole numbers against the last bit of a division.
@@ -233,21 +233,23 @@ def _with_replicas(
     """The layouts with their replicas: those stated, else as many as servers and batch allow; no replica over sites."""
     size = parts[0].prices.pool.server_type.accelerators
     wide = width(bases)
-    held = np.zeros(bases.size)
+    room, held = np.zeros(bases.size), np.zeros(bases.size)
     everywhere = np.ones(bases.size, dtype=np.bool_)
     for part in parts:
         here = np.floor(part.in_service * size / wide + _ROUNDING)
-        held += here
-        everywhere &= here >= 1.0
-    least = 1.0 if group is None else float(len(parts))
+        grouped = in_expert_groups(here, bases)
+        room, held = room + here, held + grouped
+        everywhere &= grouped >= 1.0
+    least = expert_group_replicas(bases) * (1.0 if group is None else float(len(parts)))
     stated = one.degrees.get("data_parallel")
-    top = most_replicas(job.sequences, bases)
+    batch = most_replicas(job.sequences, bases)
+    top = in_expert_groups(batch, bases)
     replicas = np.minimum(held, top) if stated is None else np.full(bases.size, float(stated))
     layouts = replace(bases, data_parallel=np.maximum(replicas, 1.0))
     good = everywhere & (replicas >= least) & (replicas <= held) & sound_layouts(layouts, job)
     if good.any():
         return layouts.take(np.flatnonzero(good))
-    key, found, allowed = unsuited(one.degrees, job, bases, held, top, domain, len(parts))
+    key, found, allowed = unsuited(one.degrees, job, bases, room, batch, domain, len(parts))
     raise _refused(file, one, "E-PROPOSAL-401", key, found, allowed)
 
 

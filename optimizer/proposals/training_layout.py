@@ -7,7 +7,7 @@ import numpy as np
 from optimizer.performance.factors import FloatArray
 from optimizer.performance.training import Layouts
 from optimizer.training.jobs import Job
-from optimizer.training.replicas import width
+from optimizer.training.replicas import expert_group_replicas, width
 
 
 def unsuited(
@@ -31,8 +31,13 @@ def unsuited(
                 "the servers in service hold no more" if held.max() <= top.max() else "the batch has no more sequences"
             )
             return "data_parallel", f"{int(replicas):,}", f"must be <= {most:,}: {why}"
-        least = int(np.ceil(bases.expert_parallel / (bases.tensor_parallel * bases.context_parallel)).min())
-        allowed = f"must be >= {max(least, sites):,}: experts are spread over replicas, and each site holds one"
+        group = int(expert_group_replicas(bases).min())
+        allowed = f"must be >= {group * sites:,}: each site holds a replica"
+        if group > 1:
+            allowed = (
+                f"must be a multiple of {group:,}, and >= {group * sites:,}: "
+                "replicas x tensor x context are whole expert-parallel groups, at each site"
+            )
         return "data_parallel", f"{int(replicas):,}", allowed
     if held.max() < sites:
         where = "each site" if sites > 1 else "its servers in service"
@@ -41,9 +46,9 @@ def unsuited(
             f"room for {int(held.max()):,} replicas",
             (f"must hold one replica at {where}: the narrowest layout takes {int(wide.min()):,} accelerators"),
         )
-    least = int(np.ceil(bases.expert_parallel / (bases.tensor_parallel * bases.context_parallel)).min())
-    most = int(np.minimum(held, top).max())
-    allowed = f"must be spread over {least:,} replicas at least; servers and batch allow {most:,}"
+    group = int(expert_group_replicas(bases).min())
+    room = int(np.minimum(held, top).max())
+    allowed = f"must be spread over {group:,} replicas at each site; servers and batch allow {room:,}"
     return "expert_parallel", f"{int(bases.expert_parallel.min()):,}", allowed
 
 

@@ -21,6 +21,7 @@ from optimizer.training.fleet_price import horizon_usd
 from optimizer.training.jobs import training_workload
 from optimizer.training.options import Options
 from optimizer.training.prices import IntArray, PoolPrices
+from optimizer.training.replicas import expert_group_replicas, width
 from optimizer.training.splits import splits
 
 #: Limits of one job's fleet, as ``optimizer.limits`` names them.
@@ -222,10 +223,10 @@ def _few(pools: list[PoolPrices], options: Options) -> list[PoolPrices]:
 
 
 def _unit_servers(options: Options) -> NDArray[np.int64]:
-    """Servers of the smallest whole share of a job: a replica, or as many as fill whole servers."""
+    """Servers of the smallest whole share of a job: replicas of an expert group, or as many as fill whole servers."""
     lay, size = options.rows.layouts, options.server_type.accelerators
-    width = (lay.tensor_parallel * lay.pipeline_parallel * lay.context_parallel).astype(np.int64)
-    return np.array([math.lcm(int(each), size) // size for each in width.tolist()], dtype=np.int64)
+    share = (width(lay) * expert_group_replicas(lay)).astype(np.int64)
+    return np.array([math.lcm(int(each), size) // size for each in share.tolist()], dtype=np.int64)
 
 
 def _block(

@@ -24,6 +24,7 @@ from optimizer.training.options import evaluated
 from optimizer.training.origin import catalog_rows, messages
 from optimizer.training.prices import PoolPrices
 from optimizer.training.program import TrainingProgram
+from optimizer.training.replicas import in_expert_groups
 from optimizer.units import HOURS_PER_YEAR, SECONDS_PER_HOUR
 
 #: Ties that are shown; their count is always told.
@@ -246,7 +247,7 @@ def _ties(choice: Choice) -> tuple[tuple[TiedLayout, ...], int]:
     used = float(rows.layouts.tensor_parallel[row] * rows.layouts.pipeline_parallel[row])
     used *= float(rows.layouts.context_parallel[row] * rows.layouts.data_parallel[row])
     width = bases.tensor_parallel * bases.pipeline_parallel * bases.context_parallel
-    replicas = np.maximum(np.floor(used / width + 1e-9), 1.0)
+    replicas = np.maximum(in_expert_groups(np.floor(used / width + 1e-9), bases), 1.0)
     found, _ = evaluated(options.evaluator, bases, np.arange(bases.size), replicas)
     near = found.passing("deadline_days") & (found.expected_step_s <= float(rows.high_s[row]))
     near &= found.accelerators <= used + 1e-9

@@ -39,9 +39,7 @@ class Narrowed:
     known: tuple[Run, ...] = ()
 
 
-def narrowed(
-    data: TrainingProgram, known: Callable[[TrainingProgram], tuple[float, tuple[Run, ...]] | None]
-) -> Narrowed:
+def narrowed(data: TrainingProgram, known: Known) -> Narrowed:
     """The program without runs that cannot be part of the best plan.
 
     ``known`` solves a thinned program, so that runs which cost more than its plan are told.

@@ -21,7 +21,13 @@ from optimizer.training.evaluate import LAYOUT_LIMITS, Evaluator, Rows, bounds_o
 from optimizer.training.jobs import Job, training_workload
 from optimizer.training.layouts import base_layouts
 from optimizer.training.places import SiteGroup, training_accelerator
-from optimizer.training.replicas import breakpoints, most_replicas, width
+from optimizer.training.replicas import (
+    breakpoints,
+    expert_group_replicas,
+    in_expert_groups,
+    most_replicas,
+    width,
+)
 
 #: Counts of accelerators at which the fastest layouts are sought where none is stated: each so many times the last.
 _APART: Final = 2.0
@@ -86,9 +92,10 @@ def with_replicas(bases: Layouts, rows: NDArray[np.int64], replicas: FloatArray)
 
 
 def sound_layouts(layouts: Layouts, job: Job) -> NDArray[np.bool_]:
-    """Replicas within the batch, and experts spread over no more ranks than a stage has."""
+    """Replicas within the batch, and ranks of a stage in whole expert-parallel groups."""
     ranks = layouts.data_parallel * layouts.tensor_parallel * layouts.context_parallel
-    return (layouts.data_parallel <= most_replicas(job.sequences, layouts)) & (layouts.expert_parallel <= ranks)
+    whole: NDArray[np.bool_] = (ranks > 0) & (np.mod(ranks, layouts.expert_parallel) == 0)
+    return whole & (layouts.data_parallel <= most_replicas(job.sequences, layouts))
 
 
 def fastest_layouts(evaluator: Evaluator, bases: Layouts) -> Layouts:
@@ -98,7 +105,7 @@ def fastest_layouts(evaluator: Evaluator, bases: Layouts) -> Layouts:
     job = evaluator.job
     top = most_replicas(job.sequences, bases)
     full = np.clip(np.floor(job.sequences / (bases.micro_batch * 4.0 * bases.pipeline_parallel)), 1.0, np.inf)
-    full = np.minimum(np.maximum(full, _least_replicas(bases, 1.0)), top)
+    full = np.maximum(in_expert_groups(np.minimum(np.maximum(full, _least_replicas(bases, 1.0)), top), bases), 1.0)
     efficient = evaluator.rows(replace(bases, data_parallel=full))
     fits = efficient.passes["training_vram_gib"]
     rate = np.where(fits, job.batch_tokens / efficient.step_s / efficient.accelerators, 0.0)
@@ -119,6 +126,7 @@ def fastest_layouts(evaluator: Evaluator, bases: Layouts) -> Layouts:
         if not own.size:
             continue
         replicas = np.clip(np.floor(count / wide[own] + 1e-9), 1.0, top[worth][own])
+        replicas = np.maximum(in_expert_groups(replicas, some.take(own)), 1.0)
         rows = evaluator.rows(replace(some.take(own), data_parallel=replicas))
         good = rows.passing("deadline_days") & sound_layouts(rows.layouts, job)
         speed = np.where(good, job.batch_tokens / rows.step_s / rows.accelerators, 0.0)
@@ -128,8 +136,8 @@ def fastest_layouts(evaluator: Evaluator, bases: Layouts) -> Layouts:
 
 
 def _least_replicas(bases: Layouts, sites: float) -> FloatArray:
-    """A replica for each site, and ranks enough to spread the experts over."""
-    return np.maximum(np.ceil(bases.expert_parallel / (bases.tensor_parallel * bases.context_parallel) - 1e-9), sites)
+    """A replica for each site, or replicas enough for an expert-parallel group: none spans sites."""
+    return expert_group_replicas(bases) * sites
 
 
 def _best_of_a_kind(bases: Layouts, rate: FloatArray, memory_gib: FloatArray) -> NDArray[np.bool_]:
@@ -156,9 +164,10 @@ def searched_options(evaluator: Evaluator, server_type: ServerType, bases: Layou
         counts = np.array(sorted(set(job.counts)), dtype=np.float64)
         replicas = np.floor(counts[None, :] / wide[:, None] + 1e-9)
         paid = np.broadcast_to(counts[None, :], replicas.shape)
-        replicas = np.minimum(replicas, top[:, None])
+        group = expert_group_replicas(bases)[:, None]
+        replicas = np.floor(np.minimum(replicas, top[:, None]) / group + 1e-9) * group
         rows = np.broadcast_to(np.arange(bases.size)[:, None], replicas.shape)
-        kept = replicas >= sites
+        kept = replicas >= sites * group
         found = evaluated(evaluator, bases, rows[kept], replicas[kept])
         pays = paid[kept][found[1]]
         return _options(evaluator, server_type, bases, found[0], pays)
@@ -171,7 +180,7 @@ def _over_counts(evaluator: Evaluator, server_type: ServerType, bases: Layouts) 
     job, size = evaluator.job, float(server_type.accelerators)
     sites = 1.0 if evaluator.group is None else float(len(evaluator.group.sites))
     bases = bases.take(np.flatnonzero(_least_replicas(bases, sites) <= most_replicas(job.sequences, bases)))
-    least, top = _least_replicas(bases, sites), most_replicas(job.sequences, bases)
+    least, top = _least_replicas(bases, sites), in_expert_groups(most_replicas(job.sequences, bases), bases)
     if not bases.size:
         return evaluator.rows(bases)
     fitting = _least_fitting(evaluator, bases, least, top)
@@ -196,7 +205,7 @@ def _over_counts(evaluator: Evaluator, server_type: ServerType, bases: Layouts) 
 
         best = np.minimum(low.step_s / slower(low.accelerators), high.step_s / slower(high.accelerators))
         best = best * low.days * low.goodput_fraction / low.step_s
-        rows, replicas = _between(own, first, last, low.goodput_fraction > 0.0)
+        rows, replicas = _between(own, first, last, expert_group_replicas(bases)[own], low.goodput_fraction > 0.0)
         used = width(bases)[rows[:, 0]] * replicas
         share = np.maximum(evaluator.goodput(used).goodput_fraction, 1e-12)
         bound = best[rows[:, 1]] * slower(used) / share
@@ -206,14 +215,15 @@ def _over_counts(evaluator: Evaluator, server_type: ServerType, bases: Layouts) 
 
 
 def _between(
-    own: NDArray[np.int64], first: FloatArray, last: FloatArray, kept: NDArray[np.bool_]
+    own: NDArray[np.int64], first: FloatArray, last: FloatArray, steps: FloatArray, kept: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """((layout, range) by row, replicas): every count strictly between the ends of each range that is kept."""
-    places = np.flatnonzero(kept & (last - first > 1.0))
-    spans = (last - first - 1.0)[places].astype(np.int64)
+    """((layout, range) by row, replicas): every step strictly between the ends of each range that is kept."""
+    places = np.flatnonzero(kept & (last - first > steps))
+    spans = np.round((last - first) / steps - 1.0)[places].astype(np.int64)
     before = np.repeat(np.cumsum(spans) - spans, spans)
     place = np.repeat(places, spans)
-    return np.stack([own[place], place], axis=1), first[place] + 1.0 + (np.arange(place.size) - before)
+    passed = 1.0 + (np.arange(place.size) - before)
+    return np.stack([own[place], place], axis=1), first[place] + steps[place] * passed
 
 
 def _least_fitting(evaluator: Evaluator, bases: Layouts, least: FloatArray, top: FloatArray) -> FloatArray:
@@ -271,8 +281,8 @@ def _options(
     elif evaluator.group is None:
         kept = places[undominated(servers[places], rows.days[places])]
     else:
-        # Over several sites a wider replica splits less finely, so only those of one width are compared.
-        wide = width(rows.layouts)[places]
+        # Over several sites wider replicas, and wider expert groups, split less finely: only equal ones are compared.
+        wide = (width(rows.layouts) * expert_group_replicas(rows.layouts))[places]
         each = [places[wide == one] for one in np.unique(wide)]
         parts = [own[undominated(servers[own], rows.days[own])] for own in each]
         kept = np.concatenate([places[:0], *parts])

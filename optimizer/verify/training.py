@@ -20,6 +20,7 @@ from optimizer.verify.orders import network_order
 from optimizer.verify.origin import check_origin
 from optimizer.verify.spares import needed_spares
 from optimizer.verify.training_bill import held, training_lines
+from optimizer.verify.training_layout import check_layout, whole_share
 from optimizer.verify.training_prediction import OwnJob, check_prediction, own_job
 
 _RENTED: Final = "rented"
@@ -133,49 +134,9 @@ def _check_job(
     lay = job.layout
     used = lay.tensor_parallel * lay.pipeline_parallel * lay.context_parallel * lay.data_parallel
     ledger.same("V-COUNT", f"{path}.accelerators_used", job.accelerators_used, used, "product of the degrees")
-    limits = workload.layouts
-    for name in (
-        "tensor_parallel",
-        "pipeline_parallel",
-        "virtual_stages",
-        "context_parallel",
-        "expert_parallel",
-        "micro_batch",
-    ):
-        allowed, degree = getattr(limits, name), getattr(lay, name)
-        ledger.check(
-            allowed is None or degree in allowed or degree == 1,
-            "V-OFFER",
-            f"{path}.layout.{name}",
-            degree,
-            allowed,
-            "this degree is not allowed",
-        )
-    ledger.check(
-        lay.recompute in limits.recompute,
-        "V-OFFER",
-        f"{path}.layout.recompute",
-        lay.recompute,
-        limits.recompute,
-        "this recomputation is not allowed",
-    )
-    ledger.check(
-        lay.zero_stage in limits.zero_stages,
-        "V-OFFER",
-        f"{path}.layout.zero_stage",
-        lay.zero_stage,
-        limits.zero_stages,
-        "this sharding is not allowed",
-    )
-    model = own.model
-    fine = model.attention_heads % lay.tensor_parallel == 0 and (model.experts or 1) % lay.expert_parallel == 0
-    stage = -(-model.layers // lay.pipeline_parallel)
-    fine &= (lay.pipeline_parallel - 1) * stage < model.layers
-    fine &= lay.virtual_stages == 1 or model.layers % (lay.pipeline_parallel * lay.virtual_stages) == 0
-    fine &= lay.data_parallel * lay.micro_batch <= max(round(own.batch / own.sequence), 1) or lay.data_parallel == 1
-    fine &= lay.expert_parallel <= lay.data_parallel * lay.tensor_parallel * lay.context_parallel
-    ledger.check(fine, "V-OFFER", f"{path}.layout", lay, "degrees that divide", "the layout does not suit the model")
-    in_service = held_servers = 0
+    check_layout(ledger, f"{path}.layout", lay, workload.layouts, own)
+    share = whole_share(lay)
+    in_service = held_servers = held_whole = 0
     for number, part in enumerate(job.parts):
         here = f"{path}.parts[{number}]"
         group = groups.get(part.pool)
@@ -199,10 +160,13 @@ def _check_job(
         ledger.check(fine, "V-PREDICT", f"{path}.liquid_speedup", job.liquid_speedup, wanted, "liquid servers only")
         in_service += part.in_service * group.accelerators_per_server
         held_servers += (part.in_service + part.spare) * group.accelerators_per_server
+        held_whole += part.in_service * group.accelerators_per_server // share * share
     ledger.same("V-COUNT", f"{path}.accelerators_held", job.accelerators_held, held_servers, "servers and spares")
     ledger.check(
         used <= in_service, "V-PACK", f"{path}.accelerators_used", used, f"<= {in_service}", "servers hold fewer"
     )
+    words = "sites hold fewer in whole replicas and expert-parallel groups"
+    ledger.check(used <= held_whole, "V-PACK", f"{path}.accelerators_used", used, f"<= {held_whole}", words)
     if own.given.accelerator_counts is not None:
         counts = {
             -(-count // (in_service // max(sum(p.in_service for p in job.parts), 1)))

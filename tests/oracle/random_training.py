@@ -10,13 +10,21 @@ from tests.oracle.tiers import add_weather
 
 _CARDS = ("a100-80gb-sxm", "h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm", "mi300x", "gb200-nvl72")
 _CLIMATES = ("us_va_ashburn", "us_or_dalles", "sg_singapore", "fi_helsinki")
-_SIZES = ((1.0, None), (7.0, None), (13.0, None), (70.0, None), (47.0, 13.0), (235.0, 22.0))
+#: Billions of parameters, all and active, and degrees that divide the experts which such sizes imply (43, 133).
+_SIZES = (
+    (1.0, None, (1,)),
+    (7.0, None, (1,)),
+    (13.0, None, (1,)),
+    (70.0, None, (1,)),
+    (47.0, 13.0, (1, 43)),
+    (235.0, 22.0, (1, 7, 19)),
+)
 
 
 def draw_training(seed: int) -> dict[str, Any]:
     """A random instance as JSON values."""
     rng = random.Random(seed)
-    size, active = rng.choice(_SIZES)
+    size, active, expert_degrees = rng.choice(_SIZES)
     counts = sorted(rng.sample((8, 16, 24, 64, 72, 96, 100, 128, 192, 256, 400, 512, 1024, 2048), rng.randint(1, 4)))
     flop = 6e9 * (active or size)
     workload: dict[str, Any] = {
@@ -32,7 +40,7 @@ def draw_training(seed: int) -> dict[str, Any]:
             "pipeline_parallel": sorted(rng.sample((1, 2, 3, 4, 8), rng.randint(1, 2))),
             "virtual_stages": [1],
             "context_parallel": [1],
-            "expert_parallel": [1, 8] if active else [1],
+            "expert_parallel": list(expert_degrees),
             "micro_batch": [rng.choice((1, 2))],
             "recompute": rng.choice((["none"], ["none", "full"])),
             "zero_stages": rng.choice(([1], [1, 3])),

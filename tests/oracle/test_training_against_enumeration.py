@@ -29,6 +29,7 @@ def difference(seed: int, seen: Counter[str]) -> str | None:
         return None if same else f"seed {seed}: enumeration {expected}, program {found}"
     assert plan.training is not None
     _count(instance, plan, seen)
+    seen["expert groups"] += plan.training.jobs[0].layout.expert_parallel > 1
     seen["several sites"] += len(plan.training.jobs[0].parts) > 1
     seen["rented"] += plan.servers[0].sourcing != "buy"
     seen["binding"] += any(row.binding for row in plan.headroom if row.limit != "spare_servers")
@@ -63,6 +64,7 @@ def _count(instance: Instance, plan: Plan, seen: Counter[str]) -> None:
 FEATURES = (
     "feasible",
     "infeasible",
+    "expert groups",
     "several sites",
     "rented",
     "binding",

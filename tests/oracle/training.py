@@ -95,6 +95,9 @@ def ways(instance: Instance, job: Any) -> Iterator[Way]:
                 if found.scale_out_fraction[0] > (targets.scale_out_fraction or math.inf):
                     continue
                 width = round(used / float(layout.data_parallel[0]))
+                # Over sites go whole groups of ranks that hold every expert once.
+                experts, ranks = int(layout.expert_parallel[0]), int(layout.tensor_parallel[0])
+                width *= experts // math.gcd(experts, ranks)
                 servers = -(-paid // row.accelerators_per_server)
                 days = whole_run(workload, job, row, model, float(found.step_s[0]), used)
                 if days <= window:
@@ -118,7 +121,9 @@ def layouts(instance: Instance, job: Any, model: TrainingModel, domain: int) -> 
         for e in given.expert_parallel or (1,):
             for count in job.accelerator_counts:
                 replicas = min(count // (t * p), max(sequences // b, 1))
-                if replicas < 1 or e > replicas * t or (model.experts or 1) % e or (e > 1 and not model.experts):
+                while replicas * t % e:
+                    replicas -= 1
+                if replicas < 1 or (model.experts or 1) % e or (e > 1 and not model.experts):
                     continue
                 yield Layouts.of(
                     tensor_parallel=t, pipeline_parallel=p, data_parallel=replicas, expert_parallel=e, micro_batch=b,

@@ -300,6 +300,20 @@ def test_a_faulty_proposal_is_refused_in_words(
     assert problem.field.rpartition(".")[2] == field
 
 
+def test_replicas_of_a_mixture_are_whole_expert_groups() -> None:
+    """105 experts over 7 ranks: 8 replicas are no whole groups; what the servers hold is taken in whole ones."""
+    sizes: dict[str, Any] = {"workload__parameters_b": 48, "workload__active_parameters_b": 6}
+    layouts = {"expert_parallel": [1, 7]}
+    instance = read(one_job(**sizes, workload__layouts=layouts))
+    degrees = {"tensor_parallel": 1, "pipeline_parallel": 1, "expert_parallel": 7}
+    with pytest.raises(InputError, match="must be a multiple of 7") as caught:
+        evaluated(instance, {**PROPOSAL, **degrees, "data_parallel": 8})
+    assert caught.value.problems[0].field.endswith("data_parallel")
+    found = evaluated(instance, {**PROPOSAL, **degrees})
+    assert found.plan.training is not None
+    assert found.plan.training.jobs[0].layout.data_parallel % 7 == 0
+
+
 def test_kinds_of_work_do_not_mix() -> None:
     trained, served = read(one_job()), small()
     run, fleet = solve(trained).plan, solve(served).plan

@@ -26,9 +26,17 @@ def free(**changes: Any) -> dict[str, Any]:
 INSTANCES: dict[str, dict[str, Any]] = {
     "dense": {},
     "mixture": {
-        "workload__parameters_b": 30,
+        "workload__parameters_b": 24,
         "workload__active_parameters_b": 3,
-        "workload__layouts": {**LAYOUTS, "expert_parallel": [1, 8], "micro_batch": [1, 2]},
+        # 124 experts.
+        "workload__layouts": {**LAYOUTS, "expert_parallel": [1, 4, 31], "micro_batch": [1, 2]},
+        "choices__accelerators": ["h100-80gb-sxm", "b200-180gb-sxm"],
+    },
+    "experts in threes": {
+        "workload__parameters_b": 48,
+        "workload__active_parameters_b": 6,
+        # 105 experts, and heads that nothing divides.
+        "workload__layouts": {**LAYOUTS, "expert_parallel": [1, 3, 7], "micro_batch": [1, 2]},
         "choices__accelerators": ["h100-80gb-sxm", "b200-180gb-sxm"],
     },
 }
@@ -51,14 +59,17 @@ def test_a_looser_limit_costs_no_more(name: str, limit: str) -> None:
 
 
 @pytest.mark.parametrize("days", [17.0, 41.5, 85.5, 90.0, 94.5])
-def test_no_count_of_replicas_is_better_than_those_that_are_tried(days: float) -> None:
+@pytest.mark.parametrize("name", ["dense", "mixture", "experts in threes"])
+def test_no_count_of_replicas_is_better_than_those_that_are_tried(name: str, days: float) -> None:
     """Every layout at every count that the batch allows, one by one, without the ranges."""
-    found = search(read(free(targets__deadline_days=days)))
+    found = search(read(free(**INSTANCES[name], targets__deadline_days=days)))
     for options in found.options[0]:
         bases = options.bases
         top = most_replicas(options.job.sequences, bases).astype(int)
         rows = np.repeat(np.arange(bases.size), top)
         every, _ = evaluated(options.evaluator, bases, rows, np.concatenate([np.arange(1.0, n + 1.0) for n in top]))
+        ranks = every.layouts.data_parallel * every.layouts.tensor_parallel * every.layouts.context_parallel
+        assert np.all(ranks % every.layouts.expert_parallel == 0)
         good = every.passing()
         servers = np.ceil(every.accelerators[good] / options.server_type.accelerators - 1e-9)
         for count, taken in zip(servers, every.days[good], strict=True):

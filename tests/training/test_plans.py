@@ -282,6 +282,37 @@ def test_the_checker_finds_each_fault(plan: Plan, name: str) -> None:
     assert verify(_FAULTS[name](plan)) != ()
 
 
+def _findings(plan: Plan, **changes: Any) -> str:
+    layout = first(plan).layout.model_copy(update=changes)
+    return " ".join(str(one) for one in verify(_with_job(plan, layout=layout)))
+
+
+def test_the_checker_wants_whole_expert_groups() -> None:
+    """105 experts over 7 ranks: replicas that are no multiple of 7 suit no framework."""
+    layouts = {"tensor_parallel": [1], "pipeline_parallel": [1], "expert_parallel": [7]}
+    sizes: dict[str, Any] = {"workload__parameters_b": 48, "workload__active_parameters_b": 6}
+    found = solved(one_job(**sizes, workload__layouts=layouts))
+    assert verify(found) == ()
+    layout = first(found).layout
+    assert (layout.expert_parallel, layout.data_parallel % 7) == (7, 0)
+    words = "the layout does not suit the model"
+    assert words in _findings(found, data_parallel=layout.data_parallel - 1)
+    assert words not in _findings(found, data_parallel=layout.data_parallel - 7)
+
+
+def test_the_checker_wants_whole_replicas_at_each_site() -> None:
+    found = solved(two_sites())
+    assert verify(found) == ()
+    one, other = first(found).parts
+    # Two replicas of four servers: they fill both sites evenly, and at 3 and 5 servers one of them would lie across.
+    degrees = {"tensor_parallel": 1, "context_parallel": 1, "pipeline_parallel": 32, "data_parallel": 2}
+    for here, there, is_across in ((4, 4, False), (3, 5, True)):
+        parts = (one.model_copy(update={"in_service": here}), other.model_copy(update={"in_service": there}))
+        words = _findings(_with_job(found, parts=parts), **degrees)
+        assert "servers hold fewer" not in words
+        assert ("sites hold fewer in whole replicas" in words) == is_across
+
+
 def test_serving_loads_nothing_of_training() -> None:
     code = (
         "import sys; from optimizer import api; api.solve(api.load('instances/small-8b.json'));"
